@@ -1,0 +1,1 @@
+"""The language: text to syntax tree and back. Knows no catalog, no function, no engine."""
