@@ -1,0 +1,73 @@
+"""What a stream or table is: its schema, and how its records lie in a topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace.model.schema import Schema
+
+
+class SourceKind(Enum):
+    STREAM = "STREAM"
+    TABLE = "TABLE"
+
+
+class WindowType(Enum):
+    TUMBLING = "TUMBLING"
+    HOPPING = "HOPPING"
+    SESSION = "SESSION"
+
+
+@dataclass(frozen=True)
+class WindowedKey:
+    """The key of a windowed source carries its window; sessions have no fixed size."""
+
+    type: WindowType
+    size_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class TimestampColumn:
+    """The column that gives a record its time, and its text pattern if it is a string."""
+
+    name: str
+    format: str | None = None
+
+
+@dataclass(frozen=True)
+class Serde:
+    """How one side (key or value) of a record is written.
+
+    `wrap` is the setting in force for single fields (KLIP-3): True, False, or None when the
+    format has no choice or nothing was said. It is kept for schemas of many fields too, because
+    queries downstream inherit it. `properties` are the format's own (delimiter, schema id, …).
+    """
+
+    format: str
+    wrap: bool | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+
+    def property(self, name: str) -> str | None:
+        return dict(self.properties).get(name)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream or a table, as the catalog knows it."""
+
+    name: str
+    kind: SourceKind
+    schema: Schema
+    topic: str
+    key: Serde
+    value: Serde
+    timestamp: TimestampColumn | None = None
+    window: WindowedKey | None = None
+    read_only: bool = False  # CREATE SOURCE STREAM|TABLE: no inserts, never deletes its topic
+    is_sink: bool = False  # created by C*AS; its topic is owned by Headrace
+    statement: str = ""
+
+    @property
+    def is_table(self) -> bool:
+        return self.kind is SourceKind.TABLE

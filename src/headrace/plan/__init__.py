@@ -1,0 +1,1 @@
+"""Analysis: from AST to bound, typed plan nodes. Pure: no I/O, no JVM."""

@@ -1,0 +1,202 @@
+"""Bound expressions: names resolved, functions chosen, every node knows its type.
+
+These are the only expressions that run. The binder makes them from the AST and inserts every
+implicit cast, so that whoever evaluates them never has to decide about types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from headrace.model.types import BOOLEAN, SqlType
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Anything that has a value for a row."""
+
+    type: SqlType
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A constant in the type's plain representation.
+
+    bool, int, float, str, bytes, decimal.Decimal; DATE as days, TIME as milliseconds of the day,
+    TIMESTAMP as milliseconds since the epoch; None for NULL of any type.
+    """
+
+    value: object
+
+
+@dataclass(frozen=True)
+class ColumnValue(Expression):
+    """The value of a column of the input node's schema, or of a pseudocolumn it carries."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class LambdaParameter(Expression):
+    name: str
+
+
+@dataclass(frozen=True)
+class LambdaFunction(Expression):
+    """An argument of a function; `type` is a `model.types.Lambda`."""
+
+    parameters: tuple[LambdaParameter, ...]
+    body: Expression
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A scalar function's call. `signature` identifies the overload in the registry."""
+
+    function: str
+    signature: str
+    args: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Arithmetic(Expression):
+    """`+ - * / %` on two numbers; the operands keep their own types, `type` is the result's."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Negate(Expression):
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """`= <> < <= > >=` and `IS [NOT] DISTINCT FROM`; operands of different types are compared
+    as ksqlDB does (numbers as decimals or doubles, strings against dates and times parsed)."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Logical(Expression):
+    """`AND` / `OR`, with SQL's three values."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Not(Expression):
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class IsNull(Expression):
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Like(Expression):
+    value: Expression
+    pattern: Expression
+    escape: str | None
+
+
+@dataclass(frozen=True)
+class In(Expression):
+    """`value IN (items)`; the items are already cast to the value's type."""
+
+    value: Expression
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Between(Expression):
+    value: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True)
+class When:
+    condition: Expression
+    result: Expression
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """Searched CASE; a simple CASE is bound to comparisons. No ELSE is ELSE NULL."""
+
+    whens: tuple[When, ...]
+    default: Expression | None
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """An explicit CAST, or an implicit one the binder put in."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Subscript(Expression):
+    """`array[i]` (from 1, negative from the end) or `map[key]`."""
+
+    base: Expression
+    index: Expression
+
+
+@dataclass(frozen=True)
+class FieldValue(Expression):
+    """`struct->field`."""
+
+    base: Expression
+    field: str
+
+
+@dataclass(frozen=True)
+class MakeArray(Expression):
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class MakeMap(Expression):
+    entries: tuple[tuple[Expression, Expression], ...]
+
+
+@dataclass(frozen=True)
+class MakeStruct(Expression):
+    fields: tuple[tuple[str, Expression], ...]
+
+
+TRUE = Literal(BOOLEAN, True)
+
+
+def children(expression: Expression) -> Iterator[Expression]:
+    """The direct subexpressions, in the order of evaluation."""
+    for field in fields(expression):
+        yield from _nested(getattr(expression, field.name))
+
+
+def _nested(value: object) -> Iterator[Expression]:
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, When):
+        yield value.condition
+        yield value.result
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nested(item)
+
+
+def columns_used(expression: Expression) -> frozenset[str]:
+    """The names of all columns and pseudocolumns that the expression reads."""
+    own = frozenset((expression.name,)) if isinstance(expression, ColumnValue) else frozenset()
+    return own.union(*(columns_used(c) for c in children(expression)))
