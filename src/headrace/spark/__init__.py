@@ -1,0 +1,1 @@
+"""The engine room: plan nodes as DataFrame programs, the session, sources, sinks, state."""

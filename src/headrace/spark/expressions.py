@@ -1,0 +1,348 @@
+"""Bound expressions as Spark columns: the one evaluator.
+
+Every expression becomes a value and, where it can fail, the text of its failure. Failures of
+subexpressions come first, and only count where ksqlDB would have evaluated them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from headrace.functions.declare import CallContext
+from headrace.functions.registry import REGISTRY
+from headrace.model.fallible import Fallible
+from headrace.model.representation import spark_type
+from headrace.model.types import DOUBLE, Decimal, Map, SqlType, base_name, quote
+from headrace.plan import expressions as e
+from headrace.spark.casts import cast, coalesce_errors
+
+# Lambda parameters in scope, by name.
+Scope = Mapping[str, Column]
+
+E = TypeVar("E", bound=e.Expression)
+_LOWERINGS: dict[type[e.Expression], Callable[[e.Expression, Scope], Fallible]] = {}
+
+
+def lowers(
+    kind: type[E],
+) -> Callable[[Callable[[E, Scope], Fallible]], Callable[[E, Scope], Fallible]]:
+    """Declares how one kind of expression becomes columns."""
+
+    def declare(function: Callable[[E, Scope], Fallible]) -> Callable[[E, Scope], Fallible]:
+        _LOWERINGS[kind] = function  # type: ignore[assignment]
+        return function
+
+    return declare
+
+
+def lower(expression: e.Expression, scope: Scope | None = None) -> Fallible:
+    return _LOWERINGS[type(expression)](expression, scope or {})
+
+
+def lowered_kinds() -> frozenset[type[e.Expression]]:
+    return frozenset(_LOWERINGS)
+
+
+def column(name: str) -> Column:
+    return F.col(quote(name))
+
+
+@lowers(e.Literal)
+def _literal(x: e.Literal, scope: Scope) -> Fallible:
+    return Fallible(F.lit(x.value).cast(spark_type(x.type)))
+
+
+@lowers(e.ColumnValue)
+def _column(x: e.ColumnValue, scope: Scope) -> Fallible:
+    return Fallible(column(x.name))
+
+
+@lowers(e.LambdaParameter)
+def _parameter(x: e.LambdaParameter, scope: Scope) -> Fallible:
+    return Fallible(scope[x.name])
+
+
+@lowers(e.Call)
+def _call(x: e.Call, scope: Scope) -> Fallible:
+    args: list[Column | Callable[..., Column | Fallible]] = []
+    errors: list[Column | None] = []
+    for arg in x.args:
+        if isinstance(arg, e.LambdaFunction):
+            args.append(_callable(arg, scope))
+        else:
+            lowered = lower(arg, scope)
+            args.append(lowered.value)
+            errors.append(lowered.error)
+    context = CallContext(
+        arg_types=tuple(a.type for a in x.args),
+        return_type=x.type,
+        arg_literals=[a.value if isinstance(a, e.Literal) else None for a in x.args],
+    )
+    result = REGISTRY.find(x.function, x.signature).spark(args, context)
+    if isinstance(result, Fallible):
+        return Fallible(result.value, coalesce_errors(*errors, result.error))
+    return Fallible(result, coalesce_errors(*errors))
+
+
+def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Fallible]:
+    def apply(*values: Column) -> Column | Fallible:
+        names = (p.name for p in x.parameters)
+        result = lower(x.body, {**scope, **dict(zip(names, values, strict=True))})
+        return result.value if result.error is None else result
+
+    return apply
+
+
+@lowers(e.Arithmetic)
+def _arithmetic(x: e.Arithmetic, scope: Scope) -> Fallible:
+    left, right = lower(x.left, scope), lower(x.right, scope)
+    result = _ARITHMETIC[base_name(x.type)](
+        x.op, _operand(left.value, x.left.type, x.type), _operand(right.value, x.right.type, x.type)
+    )
+    value = result.value.cast(spark_type(x.type))
+    return Fallible(value, coalesce_errors(left.error, right.error, result.error))
+
+
+def _operand(value: Column, source: SqlType, target: SqlType) -> Column:
+    """Operands meet in the result's family; decimals keep their own precision and scale."""
+    if base_name(target) != "DECIMAL":
+        return cast(value, source, target).value
+    whole = {"INTEGER": Decimal(10, 0), "BIGINT": Decimal(19, 0)}
+    return cast(value, source, whole.get(base_name(source), source)).value
+
+
+def _integral(op: str, left: Column, right: Column) -> Fallible:
+    match op:
+        case "/":
+            return Fallible(F.call_function("div", left, right), _by_zero(right))
+        case "%":
+            return Fallible(left % right, _by_zero(right))
+    return Fallible(_PLAIN[op](left, right))
+
+
+def _floating(op: str, left: Column, right: Column) -> Fallible:
+    if op == "/":
+        # Spark gives null for x / 0; Java gives an infinity or NaN.
+        infinity = F.when(left > 0, F.lit(float("inf"))).when(left < 0, F.lit(float("-inf")))
+        at_zero = F.when(left.isNotNull(), F.coalesce(infinity, F.lit(float("nan"))))
+        return Fallible(F.when(right == 0, at_zero).otherwise(left / right))
+    if op == "%":
+        at_zero = F.when(left.isNotNull(), F.lit(float("nan")))
+        return Fallible(F.when(right == 0, at_zero).otherwise(left % right))
+    return Fallible(_PLAIN[op](left, right))
+
+
+def _decimal(op: str, left: Column, right: Column) -> Fallible:
+    return Fallible(_PLAIN[op](left, right), _by_zero(right) if op in "/%" else None)
+
+
+def _by_zero(divisor: Column) -> Column:
+    return F.when(divisor == 0, F.lit("/ by zero"))
+
+
+_PLAIN: dict[str, Callable[[Column, Column], Column]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "%": lambda a, b: a % b,
+}
+
+_ARITHMETIC: dict[str, Callable[[str, Column, Column], Fallible]] = {
+    "INTEGER": _integral,
+    "BIGINT": _integral,
+    "DOUBLE": _floating,
+    "DECIMAL": _decimal,
+    "STRING": lambda op, left, right: Fallible(F.concat(left, right)),
+}
+
+
+@lowers(e.Negate)
+def _negate(x: e.Negate, scope: Scope) -> Fallible:
+    operand = lower(x.operand, scope)
+    return Fallible(-operand.value, operand.error)
+
+
+_COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+@lowers(e.Comparison)
+def _comparison(x: e.Comparison, scope: Scope) -> Fallible:
+    left, right = lower(x.left, scope), lower(x.right, scope)
+    a, b, errors = _comparable(left, x.left.type, right, x.right.type)
+    if x.op == "IS DISTINCT FROM":
+        value = ~a.eqNullSafe(b)
+    elif x.op == "IS NOT DISTINCT FROM":
+        value = a.eqNullSafe(b)
+    else:
+        # A comparison with null is false in ksqlDB, not unknown.
+        value = F.coalesce(_COMPARISONS[x.op](a, b), F.lit(False))
+    return Fallible(value, coalesce_errors(left.error, right.error, *errors))
+
+
+def _comparable(
+    left: Fallible, left_type: SqlType, right: Fallible, right_type: SqlType
+) -> tuple[Column, Column, tuple[Column | None, ...]]:
+    """Both sides in one type: numbers by Spark's widening, text as the other side's time."""
+    names = base_name(left_type), base_name(right_type)
+    if isinstance(left_type, Map):  # Spark cannot compare maps, but their sorted entries
+        return _entries(left.value), _entries(right.value), ()
+    if names[0] != names[1] and "NULL" not in names:
+        if names[0] == "STRING":
+            parsed = cast(left.value, left_type, right_type)
+            return parsed.value, right.value, (parsed.error,)
+        if names[1] == "STRING":
+            parsed = cast(right.value, right_type, left_type)
+            return left.value, parsed.value, (parsed.error,)
+        if "DATE" in names and "TIMESTAMP" in names:
+            target = left_type if names[0] == "TIMESTAMP" else right_type
+            return (
+                cast(left.value, left_type, target).value,
+                cast(right.value, right_type, target).value,
+                (),
+            )
+        if "DOUBLE" in names:
+            return left.value.cast(spark_type(DOUBLE)), right.value.cast(spark_type(DOUBLE)), ()
+    return left.value, right.value, ()
+
+
+def _entries(value: Column) -> Column:
+    return F.array_sort(F.map_entries(value))
+
+
+@lowers(e.Logical)
+def _logical(x: e.Logical, scope: Scope) -> Fallible:
+    left, right = lower(x.left, scope), lower(x.right, scope)
+    if x.op == "AND":
+        value, decided = left.value & right.value, ~left.value
+    else:
+        value, decided = left.value | right.value, left.value
+    right_error = None
+    if right.error is not None:
+        right_error = F.when(~F.coalesce(decided, F.lit(False)), right.error)
+    return Fallible(value, coalesce_errors(left.error, right_error))
+
+
+@lowers(e.Not)
+def _not(x: e.Not, scope: Scope) -> Fallible:
+    operand = lower(x.operand, scope)
+    return Fallible(~operand.value, operand.error)
+
+
+@lowers(e.IsNull)
+def _is_null(x: e.IsNull, scope: Scope) -> Fallible:
+    operand = lower(x.operand, scope)
+    return Fallible(operand.value.isNull(), operand.error)
+
+
+@lowers(e.Like)
+def _like(x: e.Like, scope: Scope) -> Fallible:
+    value, pattern = lower(x.value, scope), lower(x.pattern, scope)
+    # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
+    matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))
+    return Fallible(
+        F.coalesce(matched, F.lit(False)), coalesce_errors(value.error, pattern.error)
+    )
+
+
+@lowers(e.In)
+def _in(x: e.In, scope: Scope) -> Fallible:
+    value = lower(x.value, scope)
+    items = [lower(i, scope) for i in x.items]
+    matches = [
+        _comparable(value, x.value.type, item, i.type) for item, i in zip(items, x.items, strict=True)
+    ]
+    found = F.lit(False)
+    for a, b, _ in matches:
+        found = found | F.coalesce(a == b, F.lit(False))
+    return Fallible(found, coalesce_errors(value.error, *(i.error for i in items)))
+
+
+@lowers(e.Between)
+def _between(x: e.Between, scope: Scope) -> Fallible:
+    low = _comparison(e.Comparison(x.type, ">=", x.value, x.low), scope)
+    high = _comparison(e.Comparison(x.type, "<=", x.value, x.high), scope)
+    return Fallible(low.value & high.value, coalesce_errors(low.error, high.error))
+
+
+@lowers(e.Case)
+def _case(x: e.Case, scope: Scope) -> Fallible:
+    default = Fallible(F.lit(None)) if x.default is None else lower(x.default, scope)
+    value, error = default.value, default.error
+    for when in reversed(x.whens):
+        condition, result = lower(when.condition, scope), lower(when.result, scope)
+        value = F.when(condition.value, result.value).otherwise(value)
+        if condition.error is None and result.error is None and error is None:
+            continue
+        none = F.lit(None).cast("string")
+        chosen = F.when(
+            condition.value, none if result.error is None else result.error
+        ).otherwise(none if error is None else error)
+        error = coalesce_errors(condition.error, chosen)
+    return Fallible(value.cast(spark_type(x.type)), error)
+
+
+@lowers(e.Cast)
+def _cast(x: e.Cast, scope: Scope) -> Fallible:
+    operand = lower(x.operand, scope)
+    result = cast(operand.value, x.operand.type, x.type)
+    return Fallible(result.value, coalesce_errors(operand.error, result.error))
+
+
+@lowers(e.Subscript)
+def _subscript(x: e.Subscript, scope: Scope) -> Fallible:
+    base, index = lower(x.base, scope), lower(x.index, scope)
+    error = coalesce_errors(base.error, index.error)
+    if isinstance(x.base.type, Map):
+        return Fallible(F.try_element_at(base.value, index.value), error)
+    at = (
+        F.when(index.value > 0, index.value - 1)
+        .when(index.value < 0, F.size(base.value) + index.value)
+        .cast("int")
+    )
+    return Fallible(F.get(base.value, at), error)
+
+
+@lowers(e.FieldValue)
+def _field(x: e.FieldValue, scope: Scope) -> Fallible:
+    base = lower(x.base, scope)
+    return Fallible(base.value.getField(x.field), base.error)
+
+
+@lowers(e.MakeArray)
+def _make_array(x: e.MakeArray, scope: Scope) -> Fallible:
+    items = [lower(i, scope) for i in x.items]
+    value = F.array(*(i.value for i in items)).cast(spark_type(x.type))
+    return Fallible(value, coalesce_errors(*(i.error for i in items)))
+
+
+@lowers(e.MakeMap)
+def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
+    keys = [lower(k, scope) for k, _ in x.entries]
+    values = [lower(v, scope) for _, v in x.entries]
+    flat = [c.value for kv in zip(keys, values, strict=True) for c in kv]
+    # Spark raises on a null key, so a map with one is a failure before Spark sees it.
+    some_null = F.lit(False)
+    for key in keys:
+        some_null = some_null | key.value.isNull()
+    value = F.when(~some_null, F.create_map(*flat)).cast(spark_type(x.type))
+    error = F.when(some_null, F.lit("A map's key cannot be null"))
+    return Fallible(value, coalesce_errors(*(i.error for i in (*keys, *values)), error))
+
+
+@lowers(e.MakeStruct)
+def _make_struct(x: e.MakeStruct, scope: Scope) -> Fallible:
+    fields = [(name, lower(v, scope)) for name, v in x.fields]
+    value = F.struct(*(v.value.alias(name) for name, v in fields)).cast(spark_type(x.type))
+    return Fallible(value, coalesce_errors(*(v.error for _, v in fields)))
