@@ -1,0 +1,1 @@
+"""Functions: every one of them declared once, found by name, chosen by its arguments' types."""
