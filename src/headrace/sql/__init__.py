@@ -1,1 +1,8 @@
 """The language: text to syntax tree and back. Knows no catalog, no function, no engine."""
+
+from __future__ import annotations
+
+import sys
+
+# Trees may be deep (see `parser.MAX_DEPTH`), and everything that reads them does so recursively.
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))

@@ -483,6 +483,8 @@ class CreateTableAsSelect(CreateAsSelect):
 
 @dataclass(frozen=True)
 class InsertInto(Statement):
+    """`position` is that of the target, here and in INSERT VALUES."""
+
     target: str
     query: Query
     properties: Properties = ()

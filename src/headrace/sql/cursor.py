@@ -1,0 +1,173 @@
+"""A place in the tokens, and what every part of the parser does there: look, take, complain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from headrace.model.errors import ParseError, Position
+from headrace.sql.diagnosis import diagnose
+from headrace.sql.keywords import NON_RESERVED
+from headrace.sql.tokens import Source, Token
+
+T = TypeVar("T")
+
+_NAMES = NON_RESERVED | {"identifier", "quoted", "backquoted", "digits", "variable"}
+_SOURCE_NAME = re.compile(r"[a-zA-Z0-9_-]*")
+
+# How deep brackets may nest. Each level costs the parser, and whoever walks the tree, a few frames.
+MAX_NESTING = 150
+TOO_LARGE = (
+    "Error processing statement: Statement is too large to parse. "
+    "This may be caused by having too many nested expressions in the statement."
+)
+
+
+@dataclass(frozen=True)
+class VariableUse:
+    """A `${name}` that stands for a whole identifier or literal."""
+
+    name: str
+    position: Position
+    may_be_literal: bool
+    may_be_name: bool
+
+
+def unquote(text: str) -> str:
+    """The text between its quotes, where a doubled quote stands for one."""
+    mark = text[0]
+    return text[1:-1].replace(mark * 2, mark)
+
+
+def at(position: Position | None) -> str:
+    return f"Line: {position.line}, Col: {position.column}" if position else "?"
+
+
+class Cursor:
+    """Errors of syntax end the parse at once. Errors of meaning are kept in `problems`: a statement
+    is not read for its meaning before the whole text is known to be well-formed."""
+
+    def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
+        self.source = source
+        self.tests = tests
+        self.problems: list[ParseError] = []
+        self.variables: list[VariableUse] = []
+        self._tokens = source.tokens
+        self.index = start
+        self._depth = 0
+
+    # ------------------------------------------------------------------------------------- look
+
+    @property
+    def token(self) -> Token:
+        return self._tokens[self.index]
+
+    @property
+    def kind(self) -> str:
+        return self._tokens[self.index].kind
+
+    def peek(self, ahead: int) -> str:
+        """The kind of the token so many after this one."""
+        index = self.index + ahead
+        return self._tokens[index].kind if index < len(self._tokens) else "eof"
+
+    def sees(self, *kinds: str) -> bool:
+        """Whether the next tokens are these."""
+        return all(self.peek(i) == kind for i, kind in enumerate(kinds))
+
+    def sees_name(self, ahead: int = 0) -> bool:
+        return self.peek(ahead) in _NAMES
+
+    @property
+    def position(self) -> Position:
+        return self.position_of(self.token)
+
+    def position_of(self, token: Token) -> Position:
+        return self.source.position(token.start)
+
+    # ------------------------------------------------------------------------------------- take
+
+    def advance(self) -> Token:
+        token = self._tokens[self.index]
+        if token.kind != "eof":
+            self.index += 1
+        return token
+
+    def accept(self, *kinds: str) -> bool:
+        """Takes these tokens if all of them are next."""
+        if not self.sees(*kinds):
+            return False
+        self.index += len(kinds)
+        return True
+
+    def expect(self, *kinds: str) -> Token:
+        """Takes these tokens, which must be next; the last of them."""
+        for kind in kinds:
+            if self.kind != kind:
+                self.fail()
+            token = self.advance()
+        return token
+
+    def identifier(self, *, keep_case: bool = False) -> str:
+        token = self.token
+        if token.kind not in _NAMES:
+            self.fail()
+        self.index += 1
+        if token.kind == "variable":
+            self.use_variable(token, may_be_name=True)
+        if token.kind in ("quoted", "backquoted"):
+            return unquote(token.text)
+        return token.text if keep_case else token.text.upper()
+
+    def source_name(self) -> str:
+        position, is_variable = self.position, self.kind == "variable"
+        name = self.identifier()
+        if not is_variable and not _SOURCE_NAME.fullmatch(name):
+            message = (
+                f"Illegal argument at {at(position)}. "
+                "Source names may only contain alphanumeric values, '_' or '-'. "
+                f"Got: '{name}'"
+            )
+            self.problems.append(ParseError(message, position, name))
+        return name
+
+    def string(self) -> str:
+        return unquote(self.expect("string").text)
+
+    def resource_name(self) -> str:
+        """The name of something outside: a topic, a subject. It keeps its case."""
+        return self.string() if self.kind == "string" else self.identifier(keep_case=True)
+
+    def use_variable(self, token: Token, *, literal: bool = False, may_be_name: bool) -> None:
+        use = VariableUse(token.text[2:-1], self.position_of(token), literal, may_be_name)
+        self.variables.append(use)
+
+    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """One or more items with commas between them."""
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        return tuple(items)
+
+    # --------------------------------------------------------------------------------- complain
+
+    def error(self) -> ParseError:
+        """The token here cannot stand here."""
+        return diagnose(self.source, self.index, tests=self.tests)
+
+    def fail(self) -> NoReturn:
+        raise self.error()
+
+    def reject(self, message: str, position: Position | None = None) -> None:
+        """What was written is well-formed but cannot be meant."""
+        self.problems.append(ParseError(f"Failed to prepare statement: {message}", position))
+
+    def deeper(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise ParseError(TOO_LARGE, self.position, self.source.text)
+
+    def shallower(self) -> None:
+        self._depth -= 1

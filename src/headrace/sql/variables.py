@@ -1,0 +1,96 @@
+"""`${variables}`: what they stand for goes into a statement's text before it is parsed.
+
+A variable may stand for a name or a literal, or for a part of a text in quotes. Its value cannot be
+anything else, so that no value can change what kind of statement it is put into.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from headrace.model.errors import ParseError
+from headrace.sql.cursor import VariableUse, unquote
+from headrace.sql.parser import illegal_argument, read_statement
+from headrace.sql.statement_parser import StatementParser
+from headrace.sql.tokens import tokenize
+
+_REFERENCE = re.compile(r"\$(\$?)\{([^${}]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([Ee][+-]?[0-9]+)?")
+
+
+def substitute(text: str, variables: Mapping[str, str], *, tests: bool = False) -> str:
+    """The statement with each variable replaced by its value, checked for the place it stands in.
+
+    Names are compared without case. In quoted text an unknown variable stays as it is, and
+    `$${name}` means the characters `${name}`.
+    """
+    values = {name.upper(): value for name, value in variables.items()}
+    source = tokenize(text)
+    parser = StatementParser(source, tests=tests)
+    if source.tokens[0].kind == "eof":
+        return text
+    read_statement(parser)
+    for use in parser.variables:
+        _check(use, values.get(use.name.upper(), "${" + use.name + "}"), text)
+    pieces: list[str] = []
+    copied = 0
+    for token in source.tokens:
+        if token.kind in ("variable", "string"):
+            pieces += (text[copied : token.start], substitute_text(token.text, values))
+            copied = token.end
+    return "".join([*pieces, text[copied:]])
+
+
+def substitute_text(text: str, variables: Mapping[str, str]) -> str:
+    """Any text with its variables replaced; quotes inside a value are doubled."""
+    values = {name.upper(): value for name, value in variables.items()}
+    return _replace(text, values, ())
+
+
+def _replace(text: str, values: Mapping[str, str], within: tuple[str, ...]) -> str:
+    def value_of(match: re.Match[str]) -> str:
+        escaped, reference = match.groups()
+        if escaped:
+            return "${" + reference + "}"
+        name, has_default, default = reference.partition(":-")
+        value = values.get(name.upper())
+        if value is None:
+            return default if has_default else match.group()
+        if name.upper() in within:
+            raise ParseError(f"Infinite loop in property interpolation of {name}", statement=text)
+        return _replace(_sanitized(value), values, (*within, name.upper()))
+
+    return _REFERENCE.sub(value_of, text)
+
+
+def _sanitized(value: str) -> str:
+    if _is_string(value):
+        return "'" + unquote(value).replace("'", "''") + "'"
+    return value.replace("'", "''")
+
+
+def _check(use: VariableUse, value: str, statement: str) -> None:
+    name = (
+        unquote(value) if len(value) > 1 and value[0] == value[-1] and value[0] in '"`' else value
+    )
+    if use.may_be_name and _NAME.fullmatch(name):
+        return
+    if use.may_be_literal and _is_literal(value):
+        return
+    error = illegal_argument(value, use.position, name=not use.may_be_literal)
+    error.statement = statement
+    raise error
+
+
+def _is_literal(value: str) -> bool:
+    return (
+        _is_string(value)
+        or value.lower() in ("true", "false")
+        or _NUMBER.fullmatch(value) is not None
+    )
+
+
+def _is_string(value: str) -> bool:
+    return len(value) > 1 and value[0] == value[-1] == "'"
