@@ -1,0 +1,94 @@
+"""What the server needs of the engine. Every method may block; the server calls it on a thread.
+
+User errors arrive as `HeadraceError`. One that `execute` raises may carry `entities`: the answers
+of the statements before the failed one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
+from headrace.model.requests import QueryKind, Request, ResultRow
+from headrace.model.schema import Schema
+
+
+class RunningQuery(Protocol):
+    """A query under way. `close` may come from any thread, at any time, and more than once."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def kind(self) -> QueryKind: ...
+
+    @property
+    def schema(self) -> Schema: ...
+
+    @property
+    def final_message(self) -> str | None:
+        """Why the query ended by itself (`Limit Reached`, `Query Completed`); None for none."""
+        ...
+
+    def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
+        """The next rows; empty when none came within `timeout` seconds; None when it is over."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PrintedTopic(Protocol):
+    """The output of PRINT: lines of text without their line ends."""
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def close(self) -> None: ...
+
+
+class Inserter(Protocol):
+    """Rows on their way into one stream or table."""
+
+    def insert(self, row: Mapping[str, object]) -> None:
+        """Takes one row, by column name; numbers with a fraction are `decimal.Decimal`."""
+        ...
+
+    def flush(self) -> None:
+        """Returns when every row taken so far is in the topic."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Engine(Protocol):
+    def execute(self, request: Request) -> Sequence[Entity]: ...
+
+    def query(self, request: Request) -> RunningQuery:
+        """Starts the one SELECT of the request, push or pull as its text says."""
+        ...
+
+    def print_topic(self, request: Request) -> PrintedTopic: ...
+
+    def insert(self, target: str, properties: Mapping[str, object]) -> Inserter: ...
+
+    def close_query(self, query_id: str) -> bool:
+        """Ends a push query; False if there is none of that id."""
+        ...
+
+    def info(self) -> ServerInfo: ...
+
+    def health(self) -> Health: ...
+
+    def cluster_status(self) -> ClusterStatus: ...
+
+    def command_status(self, command_id: str) -> CommandStatus | None: ...
+
+    def command_statuses(self) -> Mapping[str, CommandStatus]: ...
+
+    def check_property(self, name: str) -> None:
+        """Raises HeadraceError unless a client may set this property."""
+        ...
+
+    def terminate_cluster(self, delete_topics: Sequence[str]) -> Sequence[Entity]:
+        """Ends every query and forgets everything; `delete_topics` are names or patterns."""
+        ...
