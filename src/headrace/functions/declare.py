@@ -28,6 +28,7 @@ from typing import Any, Protocol
 from pyspark.sql import Column
 
 from headrace.functions.signatures import Signature, parse_signature
+from headrace.model.fallible import Fallible
 from headrace.model.types import SqlType
 
 
@@ -57,17 +58,6 @@ class Category(Enum):
 
 
 @dataclass(frozen=True)
-class Fallible:
-    """The value of an expression that can fail, and why it did.
-
-    `error` is a STRING column: null where all is well. Where it is not null, `value` is null.
-    """
-
-    value: Column
-    error: Column
-
-
-@dataclass(frozen=True)
 class CallContext:
     """What a form may know of the call besides its argument columns.
 
@@ -77,7 +67,7 @@ class CallContext:
 
     arg_types: tuple[SqlType, ...]
     return_type: SqlType
-    arg_literals: tuple[object, ...] = ()
+    arg_literals: Sequence[object] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def literal(self, index: int) -> object:
@@ -280,3 +270,28 @@ def _described(text: str, descriptions: Mapping[str, str] | None) -> Signature:
 def _context_for(form: Callable[..., Any], context: CallContext) -> dict[str, CallContext]:
     wants = "context" in inspect.signature(form).parameters
     return {"context": context} if wants else {}
+
+
+__all__ = [
+    "CallContext",
+    "Category",
+    "Example",
+    "Fallible",
+    "Function",
+    "FunctionKind",
+    "LambdaArgument",
+    "NativeForm",
+    "Overload",
+    "ReturnRule",
+    "SparkForm",
+    "Steps",
+    "StepsFactory",
+    "Typed",
+    "aggregate",
+    "aggregate_overload",
+    "call",
+    "failing",
+    "overload",
+    "scalar",
+    "table",
+]

@@ -18,6 +18,7 @@ from headrace.functions.signatures import (
     ANY,
     ANY_STRUCT,
     DECIMAL,
+    INTERVAL_UNIT,
     Generic,
     Parameter,
     Signature,
@@ -391,3 +392,5 @@ def _built_in() -> Iterable[Function]:
 
 
 REGISTRY = Registry(_built_in())
+
+__all__ = ["INTERVAL_UNIT", "REGISTRY", "LambdaShape", "Registry", "Resolution"]
