@@ -1,0 +1,157 @@
+"""Aggregates by order of arrival: EARLIEST_BY_OFFSET, LATEST_BY_OFFSET."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from headrace.functions.aggregates.steps import Aggregation
+from headrace.functions.declare import CallContext, Overload, aggregate, aggregate_overload, call
+from headrace.model.errors import StatementError
+from headrace.model.types import BIGINT, Array, Field, SqlType, Struct
+
+Entry = tuple[int, Any]  # when it came (see `_Clock`), and the value
+
+
+class _Clock:
+    """Orders arrivals, for when two sessions become one.
+
+    The time of day, never the same twice in a process: state may move between processes.
+    """
+
+    last = 0
+
+    @classmethod
+    def tick(cls) -> int:
+        now = time.time_ns()
+        cls.last = now if now > cls.last else cls.last + 1
+        return cls.last
+
+
+class One(Aggregation):
+    """State: the entry, or None as long as there is none."""
+
+    def __init__(self, context: CallContext, ignore_nulls: bool = True) -> None:
+        self.intermediate: SqlType = _entry_type(context.arg_types[0])
+        self.ignore_nulls = ignore_nulls
+
+    def initialize(self) -> None:
+        return None
+
+    def result(self, state: Entry | None) -> Any:
+        return None if state is None else state[1]
+
+
+class Earliest(One):
+    def add(self, state: Entry | None, value: Any) -> Entry | None:
+        if state is not None or (value is None and self.ignore_nulls):
+            return state
+        return _Clock.tick(), value
+
+    def merge(self, left: Entry | None, right: Entry | None) -> Entry | None:
+        if left is None or right is None:
+            return right if left is None else left
+        return left if left[0] < right[0] else right
+
+
+class Latest(One):
+    def add(self, state: Entry | None, value: Any) -> Entry | None:
+        if value is None and self.ignore_nulls:
+            return state
+        return _Clock.tick(), value
+
+    def merge(self, left: Entry | None, right: Entry | None) -> Entry | None:
+        if left is None or right is None:
+            return right if left is None else left
+        return left if left[0] >= right[0] else right
+
+
+class Several(Aggregation):
+    """State: up to n entries in the order of arrival."""
+
+    name = ""
+
+    def __init__(self, context: CallContext, n: int | None, ignore_nulls: bool = True) -> None:
+        if not n or n < 0:
+            raise StatementError(f"{self.name} must be 1 or greater")
+        self.intermediate = Array(_entry_type(context.arg_types[0]))
+        self.n = n
+        self.ignore_nulls = ignore_nulls
+
+    def initialize(self) -> list[Entry]:
+        return []
+
+    def result(self, state: list[Entry]) -> list[Any]:
+        return [value for _, value in state]
+
+
+class EarliestSeveral(Several):
+    name = "earliestN"
+
+    def add(self, state: list[Entry], value: Any) -> list[Entry]:
+        if len(state) < self.n and not (value is None and self.ignore_nulls):
+            state.append((_Clock.tick(), value))
+        return state
+
+    def merge(self, left: list[Entry], right: list[Entry]) -> list[Entry]:
+        return sorted((*left, *right), key=_arrival)[: self.n]
+
+
+class LatestSeveral(Several):
+    name = "latestN"
+
+    def add(self, state: list[Entry], value: Any) -> list[Entry]:
+        if value is None and self.ignore_nulls:
+            return state
+        state.append((_Clock.tick(), value))
+        if len(state) > self.n:
+            del state[0]
+        return state
+
+    def merge(self, left: list[Entry], right: list[Entry]) -> list[Entry]:
+        return sorted((*left, *right), key=_arrival)[-self.n :]
+
+
+def _arrival(entry: Entry) -> int:
+    return entry[0]
+
+
+def _entry_type(type_: SqlType) -> Struct:
+    return Struct((Field("SEQ", BIGINT), Field("VAL", type_)))
+
+
+def _overloads(
+    one: type[Earliest] | type[Latest], several: type[EarliestSeveral] | type[LatestSeveral]
+) -> tuple[Overload, ...]:
+    def with_literals(kind: Any) -> Any:
+        return lambda context: kind(context, *context.arg_literals[1:])
+
+    n = several.name
+    signatures = (
+        ("(val1 A) -> A", one),
+        ("(val1 A, const ignoreNulls BOOLEAN) -> A", one),
+        (f"(val1 A, const {n} INTEGER) -> ARRAY<A>", several),
+        (f"(val1 A, const {n} INTEGER, const ignoreNulls BOOLEAN) -> ARRAY<A>", several),
+    )
+    return tuple(
+        aggregate_overload(signature, with_literals(kind), undoes=False)
+        for signature, kind in signatures
+    )
+
+
+_NULLS = "Nulls are left out unless ignoreNulls is false."
+
+FUNCTIONS = (
+    aggregate(
+        "EARLIEST_BY_OFFSET",
+        f"The first value of a column to arrive, or the first n as an array. {_NULLS}",
+        *_overloads(Earliest, EarliestSeveral),
+        examples=(call([None, 1, 2], gives=1), call([1, 2, 3], 2, gives=[1, 2])),
+    ),
+    aggregate(
+        "LATEST_BY_OFFSET",
+        f"The last value of a column to arrive, or the last n as an array. {_NULLS}",
+        *_overloads(Latest, LatestSeveral),
+        examples=(call([1, 2, None], gives=2), call([1, 2, 3], 2, gives=[2, 3])),
+    ),
+)

@@ -1,0 +1,28 @@
+"""What the step forms of all aggregates have in common.
+
+State is kept per key and changed once per row, so it is as small as can be and `add` does as little
+as can be. `add`, `undo` and `merge` may change their first argument and return it; the caller goes
+on with what they return. `result` never hands out a part of the state that later steps change.
+A step that raises leaves the state as it was: the row is then not counted.
+"""
+
+from __future__ import annotations
+
+from headrace.functions.declare import CallContext, Overload
+from headrace.model.types import SqlType
+
+
+class Aggregation:
+    """The base of the step forms.
+
+    `intermediate` is the type in which ksqlDB keeps the state. Ours is another, but a sink's format
+    has to be able to hold it for ksqlDB to accept a statement.
+    """
+
+    def __init__(self, context: CallContext) -> None:
+        self.intermediate: SqlType = context.return_type
+
+
+def intermediate_type(overload: Overload, context: CallContext) -> SqlType:
+    """The type that the sink's format must support, as ksqlDB checks it."""
+    return getattr(overload.step(context), "intermediate", context.return_type)
