@@ -1,0 +1,206 @@
+"""How fast kernels run on Spark: rows per second, and what a small batch costs beside a big table.
+
+    python bench/kernels.py [aggregate|windows|join|growth|latency] …
+
+Rows come from files, so that nothing but the kernel, its state and Spark's own work is measured.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StringType, StructField
+
+from headrace.spark.bucket import Input, apply_kernel
+from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
+from headrace.spark.kernels.steps import Call
+from headrace.spark.kernels.stream_table_join import StreamTableJoin
+
+SCHEMA = "k string, v bigint, `$time` bigint, `$null` boolean, `$partition` int, `$offset` bigint"
+KEY = [StructField("k", StringType())]
+
+
+# The step form of COUNT(*).
+class Count:
+    def initialize(self) -> int:
+        return 0
+
+    def add(self, state: int, value: Any) -> int:
+        return state + 1
+
+    def merge(self, left: int, right: int) -> int:
+        return left + right
+
+    def result(self, state: int) -> int:
+        return state
+
+
+def session(work: Path) -> SparkSession:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.caseSensitive": "true",
+        "spark.local.dir": str(work / "tmp"),
+        "spark.driver.memory": "2g",
+        "spark.log.level": "ERROR",
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    }
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+class Feed:
+    """A directory of files that a streaming query reads one at a time, in order."""
+
+    def __init__(self, spark: SparkSession, path: Path) -> None:
+        self._spark = spark
+        self._path = path
+        self._staging = path.with_suffix(".staging")
+        self._offset = 0
+        self._files = 0
+        path.mkdir(parents=True)
+
+    def add(self, rows: int, keys: int, seconds: int = 1000, ordered: bool = False) -> None:
+        base = self._offset
+        key = F.col("id") if ordered else F.hash("id") % keys
+        frame = self._spark.range(base, base + rows, 1, 1).select(
+            F.concat(F.lit("key"), F.abs(key)).alias("k"),
+            F.col("id").alias("v"),
+            (F.lit(1_700_000_000_000) + F.col("id") * seconds).alias("$time"),
+            F.lit(False).alias("$null"),
+            F.lit(0).alias("$partition"),
+            F.col("id").alias("$offset"),
+        )
+        frame.write.mode("overwrite").parquet(str(self._staging))
+        (part,) = self._staging.glob("*.parquet")
+        self._files += 1
+        shutil.move(part, self._path / f"{self._files:06}.parquet")
+        self._offset += rows
+
+    def rows(self) -> DataFrame:
+        return (
+            self._spark.readStream.schema(SCHEMA)
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(self._path))
+        )
+
+
+def run(frame: DataFrame, checkpoint: Path) -> list[dict[str, Any]]:
+    """Runs all there is; gives each batch's rows and seconds."""
+    query = (
+        frame.writeStream.format("noop")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return [
+        {"rows": p["numInputRows"], "ms": p["durationMs"]["triggerExecution"]}
+        for p in query.recentProgress
+        if p["numInputRows"]
+    ]
+
+
+def side(rows: DataFrame) -> Input:
+    return Input(rows, [F.col("k")], [F.col("v")])
+
+
+def counting(rows: DataFrame, window: TimeWindow | None = None, **options: bool) -> DataFrame:
+    spec = StreamAggregate((Call("COUNT", Count(), (0,)),), window=window, **options)
+    return apply_kernel([side(rows)], spec, KEY, [StructField("n", LongType())])
+
+
+def joining(left: DataFrame, right: DataFrame) -> DataFrame:
+    values = [StructField("lv", LongType()), StructField("rv", LongType())]
+    return apply_kernel(
+        [side(left), side(right)], StreamTableJoin(True, 1), KEY, values, precedence=(1, 0)
+    )
+
+
+def report(name: str, batches: list[dict[str, Any]]) -> None:
+    for batch in batches:
+        rate = batch["rows"] / batch["ms"] * 1000
+        print(f"{name}: {batch['rows']} rows in {batch['ms']} ms, {rate:,.0f} rows/s", flush=True)
+
+
+def aggregate(spark: SparkSession, work: Path) -> None:
+    for keys in (100, 10_000, 1_000_000):
+        for coalesce in (False, True):
+            feed = Feed(spark, work / f"aggregate{keys}{coalesce}")
+            for _ in range(4):
+                feed.add(300_000, keys)
+            name = f"aggregate, {keys} keys{', coalesced' if coalesce else ''}"
+            frame = counting(feed.rows(), coalesce=coalesce)
+            report(name, run(frame, work / f"c-{keys}{coalesce}"))
+
+
+def windows(spark: SparkSession, work: Path) -> None:
+    feed = Feed(spark, work / "windows")
+    for _ in range(4):
+        feed.add(300_000, 10_000, seconds=100)
+    frame = counting(feed.rows(), TimeWindow.of(60_000, grace=0))
+    report("tumbling windows of 600 rows, 10000 keys", run(frame, work / "c-windows"))
+
+
+def join(spark: SparkSession, work: Path) -> None:
+    for keys in (1_000, 10_000, 1_000_000):
+        stream, table = Feed(spark, work / f"s{keys}"), Feed(spark, work / f"t{keys}")
+        table.add(keys, keys, ordered=True)
+        for _ in range(3):
+            stream.add(300_000, keys)
+        frame = joining(stream.rows(), table.rows())
+        report(f"stream-table join, {keys} keys", run(frame, work / f"c-join{keys}"))
+
+
+def growth(spark: SparkSession, work: Path) -> None:
+    """A batch of 1,000 rows against tables of 1,000 and 1M rows."""
+    for keys in (1_000, 1_000_000):
+        stream, table = Feed(spark, work / f"gs{keys}"), Feed(spark, work / f"gt{keys}")
+        table.add(keys, keys, ordered=True)
+        for _ in range(12):
+            stream.add(1_000, keys)
+            table.add(50, keys, ordered=True)
+        frame = joining(stream.rows(), table.rows())
+        batches = run(frame, work / f"c-growth{keys}")
+        times = sorted(b["ms"] for b in batches[3:])
+        print(f"1,050 rows against {keys}: median {times[len(times) // 2]} ms, all {times}")
+
+
+BENCHES: dict[str, Callable[[SparkSession, Path], None]] = {
+    "aggregate": aggregate,
+    "windows": windows,
+    "join": join,
+    "growth": growth,
+}
+
+
+def main() -> None:
+    chosen = sys.argv[1:] or list(BENCHES)
+    work = Path(tempfile.mkdtemp(prefix="headrace-bench-"))
+    spark = session(work)
+    try:
+        for name in chosen:
+            BENCHES[name](spark, work)
+    finally:
+        spark.stop()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

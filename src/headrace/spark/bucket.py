@@ -1,0 +1,248 @@
+"""Runs kernels on Spark: one shared stateful operator for everything Spark has no own form of.
+
+Rows are grouped by a hash of their key into a fixed number of buckets. A bucket's rows of a batch,
+in order, are one call of the kernel; its state is one log-structured store (see `bucket_log`) in
+Spark's state store, so durability and recovery are Spark's own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    Row,
+    StructField,
+    StructType,
+)
+
+from headrace.spark import bucket_wire as wires
+from headrace.spark.bucket_log import Bucket, Memory
+from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
+from headrace.spark.kernels.kernel import KernelSpec, Output
+
+DEFAULT_BUCKETS = 16
+DEFAULT_MEMORY = 1024**3
+
+
+@dataclass(frozen=True)
+class Input:
+    """One side of a kernel: its rows, their key, and the values the kernel gets to see.
+
+    `rows` has the columns every row has: $time, $null, $partition, $offset, and $errors and $dead
+    if rows carry log entries, and $order if they come from another kernel.
+    """
+
+    rows: DataFrame
+    key: Sequence[Column]
+    values: Sequence[Column]
+
+
+def apply_kernel(
+    inputs: Sequence[Input],
+    kernel: KernelSpec,
+    key: Sequence[StructField],
+    values: Sequence[StructField],
+    *,
+    buckets: int = DEFAULT_BUCKETS,
+    coalesce: bool = False,
+    precedence: Sequence[int] | None = None,
+    entry: Callable[[str], Any] | None = None,
+    memory: int = DEFAULT_MEMORY,
+) -> DataFrame:
+    """The kernel's output as rows.
+
+    They have the columns `key`, then ($windowstart, $windowend) if the kernel's output is
+    windowed, then `values`, $time, $null, $partition, $offset (of the record that caused the row),
+    $errors and $dead (if the inputs have them), $order and $late. Rows of one key leave in order.
+    Inputs' log entries leave on dead rows of their own.
+
+    `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
+    among rows of the same time (as given, unless told). `entry` makes a log entry, an element of
+    $errors, from a message.
+    """
+    has_errors = any(wires.ERRORS in i.rows.columns for i in inputs)
+    ordered = any(wires.ORDER in i.rows.columns for i in inputs)
+    sides = [_side(i, number, buckets, ordered, has_errors) for number, i in enumerate(inputs)]
+    rows = sides[0].rows
+    for side in sides[1:]:
+        rows = rows.unionByName(side.rows, allowMissingColumns=True)
+    output = _output_type(kernel, key, values, inputs, has_errors)
+    wire = Wire(
+        sides=tuple(side.wire for side in sides),
+        precedence=tuple(precedence or range(len(sides))),
+        output=to_arrow_schema(output, timezone="UTC"),
+        keys=len(key),
+        windowed=kernel.windowed,
+        buckets=buckets,
+        timed=kernel.timed,
+        ordered=ordered,
+        coalesce=coalesce,
+        has_errors=has_errors,
+        entry=entry,
+    )
+    packed = rows.mapInArrow(wires.packer(wire), wires.PARCEL)
+    with _worker_pool("state"):
+        run = packed.groupBy("bucket").transformWithState(
+            statefulProcessor=BucketProcessor(kernel, wire, memory),
+            outputStructType=StructType([StructField("data", BinaryType())]),
+            outputMode="Append",
+            timeMode="None",
+        )
+    return run.mapInArrow(wires.unpacker(wire.output), output)
+
+
+@dataclass(frozen=True)
+class _Side:
+    rows: DataFrame
+    wire: SideWire
+
+
+def _side(input: Input, number: int, buckets: int, ordered: bool, has_errors: bool) -> _Side:
+    keys = [c.alias(f"k{i}") for i, c in enumerate(input.key)]
+    values = [c.alias(f"v{number}_{i}") for i, c in enumerate(input.values)]
+    tail = [F.col(f"`{n}`") for n in (wires.TIME, wires.NULL, wires.PARTITION, wires.OFFSET)]
+    if ordered:
+        known = wires.ORDER in input.rows.columns
+        order = F.col(f"`{wires.ORDER}`") if known else F.lit(None).cast("bigint")
+        tail.append(order.alias(wires.ORDER))
+    if has_errors:
+        tail += [F.col(f"`{n}`") for n in (wires.ERRORS, wires.DEAD)]
+    bucket = F.pmod(F.hash(*input.key), F.lit(buckets)) if buckets > 1 else F.lit(0)
+    rows = input.rows.select(
+        bucket.alias(wires.BUCKET), F.lit(number).alias(wires.SIDE), *keys, *values, *tail
+    )
+    width = len(keys) + len(values)
+    types = {f.name: f for f in rows.schema.fields}
+    parcel = [
+        *rows.schema.fields[2 : 2 + width],
+        types[wires.NULL],
+        types[wires.TIME],
+        StructField(wires.ORDER, LongType()),
+        StructField(wires.NOW, LongType()),
+        types[wires.PARTITION],
+        types[wires.OFFSET],
+    ]
+    schema = to_arrow_schema(StructType(parcel), timezone="UTC")
+    return _Side(rows, SideWire(schema, len(keys), len(values)))
+
+
+def _output_type(
+    kernel: KernelSpec,
+    key: Sequence[StructField],
+    values: Sequence[StructField],
+    inputs: Sequence[Input],
+    has_errors: bool,
+) -> StructType:
+    window = [
+        StructField(wires.WINDOW_START, LongType()),
+        StructField(wires.WINDOW_END, LongType()),
+    ]
+    errors = [
+        next(f for i in inputs for f in i.rows.schema.fields if f.name == wires.ERRORS)
+        for _ in range(has_errors)
+    ]
+    return StructType(
+        [
+            *key,
+            *(window if kernel.windowed else []),
+            *values,
+            StructField(wires.TIME, LongType()),
+            StructField(wires.NULL, BooleanType()),
+            StructField(wires.PARTITION, IntegerType()),
+            StructField(wires.OFFSET, LongType()),
+            *(StructField(e.name, e.dataType) for e in errors),
+            *([StructField(wires.DEAD, BooleanType())] if has_errors else []),
+            StructField(wires.ORDER, LongType()),
+            StructField(wires.LATE, LongType()),
+        ]
+    )
+
+
+_pool_lock = threading.Lock()
+
+
+@contextmanager
+def _worker_pool(name: str) -> Iterator[None]:
+    """Python functions made inside run in worker processes of their own.
+
+    Spark shares worker processes between functions that have the same environment. Kernels stay
+    among themselves, so that what their workers remember is remembered in few processes.
+    """
+    context = SparkContext._active_spark_context
+    assert context is not None
+    with _pool_lock:
+        context.environment["HEADRACE_WORKERS"] = name
+        try:
+            yield
+        finally:
+            del context.environment["HEADRACE_WORKERS"]
+
+
+_CELL_KEY = StructType([StructField("run", LongType()), StructField("part", IntegerType())])
+_CELL_VALUE = StructType([StructField("data", BinaryType())])
+
+# What this process remembers of the buckets it has worked on, across batches and queries.
+_memory = Memory(DEFAULT_MEMORY)
+
+
+class BucketProcessor(StatefulProcessor):
+    """Runs a kernel on the parcels of a bucket."""
+
+    def __init__(self, kernel: KernelSpec, wire: Wire, memory: int) -> None:
+        self._kernel = kernel
+        self._wire = wire
+        self._limit = memory
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._cells = _MapCells(handle.getMapState("bucket", _CELL_KEY, _CELL_VALUE))
+        _memory.limit = self._limit
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        parcels = [Parcel(*row) for row in rows]
+        bucket = Bucket.open(self._cells, self._kernel, _memory)
+        inbox = Inbox(self._wire, parcels, bucket.store.now)
+        out = Output()
+        if inbox.count:
+            bucket.kernel.run(inbox.rows(), out)
+        if self._kernel.timed and inbox.now > bucket.store.now:
+            bucket.store.now = inbox.now
+            bucket.kernel.advance(inbox.now, out)
+        bucket.commit(self._cells, _memory)
+        for data in inbox.results(out):
+            yield Row(data=data)
+
+    def close(self) -> None:
+        """Nothing is held beyond the batch but the worker's memory."""
+
+
+class _MapCells:
+    """A bucket's cells in Spark's map state; Spark knows which bucket is meant."""
+
+    def __init__(self, state: Any) -> None:
+        self._state = state
+
+    def get(self, run: int, part: int) -> bytes | None:
+        found = self._state.getValue((run, part))
+        return None if found is None else bytes(found[0])
+
+    def put(self, run: int, part: int, data: bytes) -> None:
+        self._state.updateValue((run, part), (data,))
+
+    def remove(self, run: int, part: int) -> None:
+        self._state.removeKey((run, part))

@@ -1,0 +1,248 @@
+"""A bucket's state as a small log-structured store, and the worker's memory of it.
+
+Durable state is a few cells of bytes that Spark keeps and versions for each bucket: a *head*, and
+*runs*. A run holds the entries that changed over a span of versions; the first run is a snapshot of
+everything. A commit adds a run with what it changed, and first merges it with the runs before it
+that are not much larger. So there are few runs, and the cost of a commit follows what changed.
+
+A worker process keeps decoded buckets in memory between batches. The head's lineage tells which
+version that memory is of, by a nonce that is new with every commit: an attempt that failed after
+it changed the memory is never taken for the committed one. Memory that is behind reads only the
+runs since; no memory, or memory older than the snapshot, reads all of them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from headrace.spark.kernels.kernel import Kernel, KernelSpec, Store
+
+# Of the head and the runs. Newer code refuses state of a format that it does not know.
+FORMAT = 1
+
+# How many commits back a worker's memory may be and still only read what it missed.
+LINEAGE = 64
+
+# One cell stays well below what a state value may measure.
+PART_BYTES = 16 * 1024 * 1024
+
+# Decoded state takes about this much more room than its bytes.
+_EXPANSION = 5
+
+
+class StateMismatch(Exception):
+    """Durable state was written for something else than what now runs on it."""
+
+
+class Cells(Protocol):
+    """The durable cells of one bucket."""
+
+    def get(self, run: int, part: int) -> bytes | None: ...
+
+    def put(self, run: int, part: int, data: bytes) -> None: ...
+
+    def remove(self, run: int, part: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """Versions up to `last` (from where the run before it ends), in `parts` cells."""
+
+    last: int
+    parts: int
+    size: int
+
+
+@dataclass
+class Head:
+    layout: str
+    bucket: bytes
+    version: int = 0
+    lineage: list[tuple[int, bytes]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    now: int = 0
+
+    def dump(self) -> bytes:
+        runs = [(r.last, r.parts, r.size) for r in self.runs]
+        fields = (self.layout, self.bucket, self.version, self.lineage, runs, self.now)
+        return pickle.dumps((FORMAT, *fields), protocol=5)
+
+    @classmethod
+    def load(cls, data: bytes, layout: str) -> Head:
+        version, *fields = pickle.loads(data)
+        if version != FORMAT:
+            raise StateMismatch(
+                f"The query's state has format {version}, but this version reads format {FORMAT}."
+            )
+        was, bucket, number, lineage, runs, now = fields
+        if was != layout:
+            raise StateMismatch(
+                f"The query's state was written for '{was}' and cannot be read as '{layout}'."
+            )
+        return cls(was, bucket, number, lineage, [Run(*run) for run in runs], now)
+
+
+class Bucket:
+    """The state of one bucket, open for one batch."""
+
+    def __init__(self, head: Head, store: Store, kernel: Kernel) -> None:
+        self.store = store
+        self.kernel = kernel
+        self._head = head
+
+    @classmethod
+    def open(cls, cells: Cells, spec: KernelSpec, memory: Memory) -> Bucket:
+        data = cells.get(0, 0)
+        if data is None:
+            store = Store(spec.tables)
+            head = Head(spec.layout, os.urandom(16), now=store.now)
+            return cls(head, store, spec.open(store))
+        head = Head.load(data, spec.layout)
+        held = memory.take(head.bucket)
+        if held is not None and held.mark in head.lineage and held.mark[0] >= head.runs[0].last:
+            store, kernel, known = held.store, held.kernel, held.mark[0]
+        else:
+            store = Store(spec.tables)
+            kernel, known = spec.open(store), 0
+        for run in head.runs:
+            if run.last > known:
+                _restore(_load(cells, run), store, kernel)
+        store.now = head.now
+        return cls(head, store, kernel)
+
+    def commit(self, cells: Cells, memory: Memory) -> None:
+        """Makes the batch's changes durable, if there are any."""
+        head, store = self._head, self.store
+        changed = any(table.changed for table in store.tables)
+        if changed:
+            head.version += 1
+            head.lineage = [*head.lineage[1 - LINEAGE :], (head.version, os.urandom(8))]
+            self._append(cells)
+            for table in store.tables:
+                table.changed.clear()
+        if changed or store.now != head.now:
+            head.now = store.now
+            cells.put(0, 0, head.dump())
+        if head.lineage:
+            size = sum(run.size for run in head.runs) * _EXPANSION
+            memory.keep(head.bucket, Held(head.lineage[-1], store, self.kernel, size))
+
+    def _append(self, cells: Cells) -> None:
+        head, tables = self._head, self.store.tables
+        payload = [
+            (
+                {key: table.data[key] for key in table.changed if key in table.data},
+                [key for key in table.changed if key not in table.data],
+            )
+            for table in tables
+        ]
+        data = _dump(payload)
+        merged = 0
+        size = len(data)
+        for run in reversed(head.runs):
+            if run.size > 2 * size:
+                break
+            merged += 1
+            size += run.size
+        kept, absorbed = head.runs[: len(head.runs) - merged], head.runs[len(head.runs) - merged :]
+        if not kept:
+            # Everything there is, so nothing is left to be removed.
+            data = _dump([(table.data, []) for table in tables])
+        elif absorbed:
+            layers = [_load(cells, run) for run in absorbed]
+            data = _dump(_overlay([*layers, payload]))
+        for run in absorbed:
+            for part in range(run.parts):
+                cells.remove(run.last, part)
+        parts = range(0, len(data), PART_BYTES)
+        for number, start in enumerate(parts):
+            cells.put(head.version, number, data[start : start + PART_BYTES])
+        head.runs = [*kept, Run(head.version, len(parts), len(data))]
+
+
+@dataclass
+class Held:
+    """A bucket as a worker remembers it: `mark` is the version and its nonce."""
+
+    mark: tuple[int, bytes]
+    store: Store
+    kernel: Kernel
+    size: int
+
+
+class Memory:
+    """Decoded buckets of this process; beyond `limit` bytes the least recently used go."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._held: OrderedDict[bytes, Held] = OrderedDict()
+        self._size = 0
+
+    def take(self, bucket: bytes) -> Held | None:
+        """Hands a bucket over; whoever takes it changes it and gives it back when that is done."""
+        held = self._held.pop(bucket, None)
+        if held is not None:
+            self._size -= held.size
+        return held
+
+    def keep(self, bucket: bytes, held: Held) -> None:
+        self.take(bucket)
+        self._held[bucket] = held
+        self._size += held.size
+        while self._size > self.limit and len(self._held) > 1:
+            _, dropped = self._held.popitem(last=False)
+            self._size -= dropped.size
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+_Payload = list[tuple[dict[Any, Any], list[Any]]]
+
+
+def _dump(payload: _Payload) -> bytes:
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, protocol=5)
+    pickler.fast = True  # entries share nothing worth remembering, and it is twice as fast
+    pickler.dump(payload)
+    return buffer.getvalue()
+
+
+def _load(cells: Cells, run: Run) -> _Payload:
+    parts = [cells.get(run.last, part) for part in range(run.parts)]
+    if any(part is None for part in parts):
+        raise StateMismatch(f"Part of the query's state (version {run.last}) is missing.")
+    payload: _Payload = pickle.loads(b"".join(part for part in parts if part is not None))
+    return payload
+
+
+def _restore(payload: _Payload, store: Store, kernel: Kernel) -> None:
+    for number, (entries, removed) in enumerate(payload):
+        data = store.tables[number].data
+        data.update(entries)
+        for key in removed:
+            data.pop(key, None)
+        kernel.restored(number, entries)
+
+
+def _overlay(layers: list[_Payload]) -> _Payload:
+    """One payload that does what the layers do one after the other."""
+    return [_overlay_table(tables) for tables in zip(*layers, strict=True)]
+
+
+def _overlay_table(layers: tuple[tuple[dict[Any, Any], list[Any]], ...]) -> tuple[Any, Any]:
+    entries: dict[Any, Any] = {}
+    removed: dict[Any, None] = {}
+    for puts, gone in layers:
+        entries.update(puts)
+        for key in puts:
+            removed.pop(key, None)
+        for key in gone:
+            entries.pop(key, None)
+            removed[key] = None
+    return entries, list(removed)

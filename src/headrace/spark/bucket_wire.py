@@ -1,0 +1,432 @@
+"""How rows travel between Spark and kernels: whole Arrow batches, one parcel per bucket.
+
+Spark hands rows to a stateful Python function one by one, at several microseconds each. So before
+that a `mapInArrow` step packs each task's rows, bucket by bucket, into binary parcels, and after
+it another unpacks the results; in between there are only a few parcels to carry. Packing also sees
+all rows of a task in order, whatever their key: there it finds the stream time of each row, and
+tells every bucket how far time has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from headrace.spark.kernels.kernel import Output, Row
+
+# Columns of every row that goes into a kernel, beside key and values.
+BUCKET, SIDE = "$bucket", "$side"
+TIME, NULL, PARTITION, OFFSET = "$time", "$null", "$partition", "$offset"
+# The place of a row in the order of all rows: the stream time when its record was read.
+ORDER = "$order"
+NOW = "$now"
+# Rows that are only there for their log entries, and the entries.
+ERRORS, DEAD = "$errors", "$dead"
+# How many rows a kernel dropped because they came too late (on a dead row of its own).
+LATE = "$late"
+WINDOW_START, WINDOW_END = "$windowstart", "$windowend"
+
+# What a parcel is.
+ROWS, PASSED, TICK = 0, 1, 2
+PARCEL = "bucket int, sequence int, number int, kind int, side int, data binary"
+RESULT = "data binary"
+
+_OUTPUT_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class SideWire:
+    """One input: the Arrow schema of its parcels; its first `keys` columns are the key."""
+
+    schema: pa.Schema
+    keys: int
+    values: int
+
+
+@dataclass(frozen=True)
+class Wire:
+    """Everything the packing, running and unpacking steps must agree on."""
+
+    sides: tuple[SideWire, ...]
+    # Which side's rows go first if they are of the same time.
+    precedence: tuple[int, ...]
+    output: pa.Schema
+    keys: int
+    windowed: bool
+    buckets: int
+    timed: bool
+    ordered: bool
+    coalesce: bool
+    has_errors: bool
+    entry: Callable[[str], Any] | None
+
+
+# The columns of a parcel after key and values.
+TAIL = (NULL, TIME, ORDER, NOW, PARTITION, OFFSET)
+
+
+def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        sequence = context.partitionId() if context is not None else 0
+        packing = _Packing(wire, sequence)
+        if wire.ordered:
+            batches = _in_order(batches)
+        for batch in batches:
+            if batch.num_rows:
+                yield _parcels(packing.rows(batch))
+        if wire.timed and packing.now is not None:
+            yield _parcels(packing.ticks())
+
+    return pack
+
+
+class _Packing:
+    def __init__(self, wire: Wire, sequence: int) -> None:
+        self._wire = wire
+        self._sequence = sequence
+        self._number = 0
+        self._labels = np.array(labels(wire.buckets), dtype=np.int32)
+        self.now: int | None = None
+
+    def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        if self._wire.has_errors:
+            passed, batch = self._part_dead(batch)
+            if passed is not None:
+                data = passed.serialize().to_pybytes()
+                yield (int(self._labels[0]), self._sequence, self._next(), PASSED, 0, data)
+        if not batch.num_rows:
+            return
+        times = batch.column(TIME).to_numpy(zero_copy_only=False)
+        now = np.maximum.accumulate(times)
+        if self.now is not None:
+            now = np.maximum(now, self.now)
+        self.now = int(now[-1])
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns[NOW] = pa.array(now)
+        if ORDER not in columns or columns[ORDER].null_count == batch.num_rows:
+            columns[ORDER] = columns[NOW]
+        sides = batch.column(SIDE).to_numpy(zero_copy_only=False)
+        if sides[0] == sides[-1] and (sides == sides[0]).all():
+            yield from self._split(columns, int(sides[0]), None)
+        else:
+            for side in np.unique(sides).tolist():
+                yield from self._split(columns, side, np.flatnonzero(sides == side))
+
+    def _split(
+        self, columns: dict[str, pa.Array], side: int, chosen: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """A parcel for each bucket that has rows, which stay in order."""
+        schema = self._wire.sides[side].schema
+        buckets = columns[BUCKET].to_numpy(zero_copy_only=False)
+        places = np.arange(len(buckets)) if chosen is None else chosen
+        buckets = buckets[places]
+        by_bucket = np.argsort(buckets, kind="stable")
+        rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+        rows = rows.take(pa.array(places[by_bucket]))
+        found, starts = np.unique(buckets[by_bucket], return_index=True)
+        ends = [*starts[1:].tolist(), rows.num_rows]
+        for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+            data = rows.slice(start, end - start).serialize().to_pybytes()
+            label = int(self._labels[bucket])
+            yield (label, self._sequence, self._next(), ROWS, side, data)
+
+    def ticks(self) -> Iterator[tuple[Any, ...]]:
+        data = str(self.now).encode()
+        for label in self._labels.tolist():
+            yield (label, self._sequence, self._next(), TICK, 0, data)
+
+    def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
+        """Rows that have log entries leave their entries here; what is alive goes on without."""
+        dead = batch.column(DEAD).to_numpy(zero_copy_only=False).astype(bool)
+        entries = batch.column(ERRORS)
+        counts = np.array([0 if n is None else n for n in _lengths(entries)])
+        speaking = dead | (counts > 0)
+        if not speaking.any():
+            return None, batch
+        said = batch.filter(pa.array(speaking))
+        schema = self._wire.output
+        given = {TIME, PARTITION, OFFSET, ERRORS}
+        arrays = [
+            said.column(field.name).cast(field.type)
+            if field.name in given
+            else pa.array([True] * said.num_rows)
+            if field.name == DEAD
+            else pa.nulls(said.num_rows, field.type)
+            for field in schema
+        ]
+        passed = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return passed, batch.filter(pa.array(~dead))
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+
+def _lengths(lists: pa.Array) -> list[int | None]:
+    result: list[int | None] = pc.list_value_length(lists).to_pylist()
+    return result
+
+
+def _parcels(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = list(zip(*rows, strict=True)) or [()] * 6
+    types = [pa.int32()] * 5 + [pa.binary()]
+    names = ["bucket", "sequence", "number", "kind", "side", "data"]
+    arrays = [pa.array(c, type=t) for c, t in zip(columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of an earlier kernel come bucket by bucket; this puts them back in their order.
+
+    Rows straight from a topic are in order, and have none yet.
+    """
+    held = [batch for batch in batches if batch.num_rows]
+    if not held:
+        return
+    table = pa.Table.from_batches(held)
+    if table.column(ORDER).null_count == table.num_rows:
+        yield from held
+        return
+    keys = [table.column(name).to_numpy() for name in (OFFSET, PARTITION, ORDER)]
+    keys = [np.nan_to_num(k, nan=-1).astype(np.int64) for k in keys]
+    table = table.take(pa.array(np.lexsort(keys)))
+    yield from table.combine_chunks().to_batches()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    bucket: int
+    sequence: int
+    number: int
+    kind: int
+    side: int
+    data: bytes
+
+
+class Inbox:
+    """The parcels of one bucket in one batch, opened."""
+
+    def __init__(self, wire: Wire, parcels: Iterable[Parcel], before: int) -> None:
+        ordered = sorted(parcels, key=lambda p: (p.sequence, p.number))
+        self.passed = [p.data for p in ordered if p.kind == PASSED]
+        self.now = max([before, *(int(p.data) for p in ordered if p.kind == TICK)])
+        batches: list[tuple[int, pa.Table]] = []
+        for side in wire.precedence:
+            schema = wire.sides[side].schema
+            found = [
+                pa.ipc.read_record_batch(pa.py_buffer(p.data), schema)
+                for p in ordered
+                if p.kind == ROWS and p.side == side
+            ]
+            if found:
+                batches.append((side, pa.Table.from_batches(found, schema)))
+        self._wire = wire
+        self._batches = batches
+        self._before = before
+        self._merge()
+
+    def _merge(self) -> None:
+        """The order of all rows: by the stream time at which they were read."""
+        orders = [table.column(ORDER).to_numpy() for _, table in self._batches]
+        order = np.concatenate(orders) if orders else np.empty(0, dtype=np.int64)
+        self._sorted = bool((order[1:] >= order[:-1]).all())
+        self._permutation = None if self._sorted else np.argsort(order, kind="stable")
+        self._tails = {name: self._gather(name) for name in (TIME, ORDER, NOW, PARTITION, OFFSET)}
+        self.count = len(order)
+
+    def _gather(self, name: str) -> pa.Array:
+        if not self._batches:
+            return None
+        column = pa.chunked_array(
+            [chunk for _, table in self._batches for chunk in table.column(name).chunks]
+        ).combine_chunks()
+        return column if self._permutation is None else column.take(pa.array(self._permutation))
+
+    def rows(self) -> Iterator[Row]:
+        """What the kernel is to see."""
+        if not self.count:
+            return iter(())
+        sides: list[int] = []
+        keys: list[Any] = []
+        values: list[Any] = []
+        for side, table in self._batches:
+            wire = self._wire.sides[side]
+            sides += [side] * table.num_rows
+            keys += _keys(table, wire)
+            values += _values(table, wire)
+        now = np.maximum.accumulate(self._tails[NOW].to_numpy())
+        now = np.maximum(now, self._before) if self._before > now[0] else now
+        self.now = max(self.now, int(now[-1]))
+        times = self._tails[TIME].to_pylist()
+        if self._permutation is not None:
+            permutation = self._permutation.tolist()
+            sides = [sides[i] for i in permutation]
+            keys = [keys[i] for i in permutation]
+            values = [values[i] for i in permutation]
+        return zip(range(self.count), sides, keys, values, times, now.tolist(), strict=True)
+
+    def results(self, out: Output) -> Iterator[bytes]:
+        """The kernel's output, as parcels in the output's schema."""
+        yield from self.passed
+        rows = out.rows
+        if self._wire.coalesce:
+            rows = list({row[1]: row for row in rows}.values())
+        for start in range(0, len(rows), _OUTPUT_ROWS):
+            yield self._encode(rows[start : start + _OUTPUT_ROWS])
+        if (out.late or out.failures) and self._wire.has_errors:
+            yield self._speak(out)
+
+    def _encode(self, rows: Sequence[tuple[int, Any, Any, int]]) -> bytes:
+        wire, count = self._wire, len(rows)
+        at, keys, values, times = zip(*rows, strict=True)
+        columns: list[Any] = []
+        if wire.windowed:
+            keys, starts, ends = zip(*keys, strict=True)
+        columns += [keys] if wire.keys == 1 else _transposed(keys, wire.keys)
+        if wire.windowed:
+            columns += [starts, ends]
+        width = len(wire.output) - len(columns) - (6 + 2 * wire.has_errors)
+        null = [value is None for value in values]
+        if any(null):
+            nothing = (None,) * width
+            values = tuple(nothing if value is None else value for value in values)
+        columns += _transposed(values, width)
+        caused = pa.array(at) if self.count else None
+        fields: dict[str, Callable[[], Any]] = {
+            TIME: lambda: times,
+            NULL: lambda: null,
+            PARTITION: lambda: self._caused(PARTITION, caused, count),
+            OFFSET: lambda: self._caused(OFFSET, caused, count),
+            ERRORS: lambda: pa.nulls(count, wire.output.field(ERRORS).type),
+            DEAD: lambda: [False] * count,
+            ORDER: lambda: self._caused(ORDER, caused, count),
+            LATE: lambda: pa.nulls(count, pa.int64()),
+        }
+        names = wire.output.names[len(columns) :]
+        columns += [fields[name]() for name in names]
+        arrays = [
+            column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+            for column, field in zip(columns, wire.output, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
+        data: bytes = batch.serialize().to_pybytes()
+        return data
+
+    def _caused(self, name: str, at: pa.Array | None, count: int) -> Any:
+        """A column of the rows that caused the results; time's passing counts as the last row."""
+        if at is None:
+            return [self.now] * count if name == ORDER else [None] * count
+        places = at.to_numpy()
+        return self._tails[name].take(pa.array(places % self.count))
+
+    def _speak(self, out: Output) -> bytes:
+        """Dead rows: one for each failure, one with the number of late rows."""
+        wire = self._wire
+        make = wire.entry or (lambda message: None)
+        said = [[make(message)] for _, message in out.failures if wire.entry]
+        late: list[int | None] = [None] * len(said)
+        if out.late:
+            said, late = [*said, []], [*late, out.late]
+        count = len(said)
+        given: dict[str, Any] = {ERRORS: said, DEAD: [True] * count, LATE: late}
+        given[TIME] = [self.now] * count
+        arrays = [
+            pa.array(given[field.name], type=field.type)
+            if field.name in given
+            else pa.nulls(count, field.type)
+            for field in wire.output
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
+        data: bytes = batch.serialize().to_pybytes()
+        return data
+
+
+def _transposed(rows: Sequence[Any], width: int) -> list[Any]:
+    return list(zip(*rows, strict=True)) if width else []
+
+
+def _keys(table: pa.Table, wire: SideWire) -> list[Any]:
+    columns = [_frozen(table.column(i)) for i in range(wire.keys)]
+    if wire.keys == 1:
+        return columns[0]
+    keys: list[Any] = list(zip(*columns, strict=True))
+    nothing = (None,) * wire.keys
+    return [None if key == nothing else key for key in keys]
+
+
+def _frozen(column: pa.ChunkedArray) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_nested(column.type):
+        return [freeze(value) for value in values]
+    return values
+
+
+def freeze(value: Any) -> Any:
+    """A value that can be a key, and still be written as the Arrow type it came from."""
+    if isinstance(value, list):
+        return tuple(freeze(v) for v in value)
+    if isinstance(value, dict):
+        return tuple(freeze(v) for v in value.values())
+    return value
+
+
+def _values(table: pa.Table, wire: SideWire) -> list[Any]:
+    places = range(wire.keys, wire.keys + wire.values)
+    columns = [table.column(i).to_pylist(maps_as_pydicts="strict") for i in places]
+    values: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+    null = table.column(NULL)
+    if null.null_count or pc.any(null).as_py():
+        flags = null.to_pylist()
+        return [None if n else v for n, v in zip(flags, values, strict=True)]
+    return values
+
+
+def unpacker(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column(0):
+                yield pa.ipc.read_record_batch(data.as_buffer(), schema)
+
+    return unpack
+
+
+def labels(buckets: int) -> list[int]:
+    """The grouping value of each bucket.
+
+    Spark spreads groups over tasks by Murmur3. These values spread evenly over 2, 4, … 64 tasks,
+    and do not depend on how many there are, which may change.
+    """
+    found: list[int] = []
+    candidate = 0
+    for bucket in range(buckets):
+        while _murmur3(candidate) % 64 != bucket % 64:
+            candidate += 1
+        found.append(candidate)
+        candidate += 1
+    return found
+
+
+def _murmur3(value: int) -> int:
+    """Spark's hash of an INT, seed 42, as a non-negative number."""
+    k = _multiply(value & 0xFFFFFFFF, 0xCC9E2D51)
+    k = _multiply(_rotate(k, 15), 0x1B873593)
+    h = _multiply(_rotate(42 ^ k, 13), 5) + 0xE6546B64
+    h = (h ^ 4) & 0xFFFFFFFF
+    h = _multiply(h ^ (h >> 16), 0x85EBCA6B)
+    h = _multiply(h ^ (h >> 13), 0xC2B2AE35)
+    return h ^ (h >> 16)
+
+
+def _multiply(a: int, b: int) -> int:
+    return (a * b) & 0xFFFFFFFF
+
+
+def _rotate(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (32 - bits))) & 0xFFFFFFFF

@@ -1,0 +1,39 @@
+"""Which entries come due when stream time reaches a point."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any
+
+
+class Expiry:
+    """Keys by the time at which they are due. Many keys share few times, so times are heaped."""
+
+    __slots__ = ("_keys", "_times")
+
+    def __init__(self) -> None:
+        self._times: list[int] = []
+        self._keys: dict[int, list[Any]] = {}
+
+    def add(self, time: int, key: Any) -> None:
+        keys = self._keys.get(time)
+        if keys is None:
+            self._keys[time] = [key]
+            heapq.heappush(self._times, time)
+        else:
+            keys.append(key)
+
+    def due(self, now: int) -> Iterator[tuple[int, list[Any]]]:
+        """Takes out what is due at or before `now`: earliest first, then in the order added."""
+        while self._times and self._times[0] <= now:
+            time = heapq.heappop(self._times)
+            yield time, self._keys.pop(time)
+
+
+def in_key_order(places: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+    """Kafka Streams lets go of what is due at one time in the order of the keys."""
+    try:
+        return sorted(places)
+    except TypeError:  # keys with nulls have no order: as they came
+        return places

@@ -1,0 +1,107 @@
+"""What every kernel is: a state machine that turns the rows of one bucket into output rows.
+
+A kernel knows keys, rows, times and sides; never SQL. It runs in a Python worker, on all rows that
+a micro-batch has for its bucket, in order. What it must remember it keeps in a `Store`, which
+records what changed; whoever runs the kernel makes those changes durable. Anything else a kernel
+holds (say, which window closes next) is an index that it can rebuild from the store's entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any, ClassVar, Protocol
+
+# A key is opaque to kernels: one hashable value, or a tuple of them if the key has more columns.
+Key = Hashable
+# A row's values, in the order of the input's value columns. None instead is a tombstone.
+Values = tuple[Any, ...]
+
+# (at, side, key, values, time, now): `at` is the row's place in its batch, `time` its timestamp
+# and `now` the stream time as of this row: the highest timestamp seen so far, this row's included.
+Row = tuple[int, int, Key, Values | None, int, int]
+
+LEFT, RIGHT = 0, 1
+
+# Before the first row.
+BEGINNING = -(2**63)
+
+
+class Output:
+    """What a kernel has to say about a batch: rows, rows it dropped as late, and failures.
+
+    `rows` holds (at, key, values, time): the place of the input row that caused it, then the row.
+    Kernels whose output is windowed give (key, start, end) as the key.
+    """
+
+    __slots__ = ("failures", "late", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, Any, Values | None, int]] = []
+        self.late = 0
+        self.failures: list[tuple[int, str]] = []
+
+
+class Table:
+    """Entries by key, and which of them changed since the last commit.
+
+    Entries may be changed in place, if `changed` is told.
+    """
+
+    __slots__ = ("changed", "data")
+
+    def __init__(self) -> None:
+        self.data: dict[Any, Any] = {}
+        self.changed: set[Any] = set()
+
+    def put(self, key: Any, entry: Any) -> None:
+        self.data[key] = entry
+        self.changed.add(key)
+
+    def remove(self, key: Any) -> None:
+        if self.data.pop(key, None) is not None:
+            self.changed.add(key)
+
+
+class Store:
+    """A bucket's state: some tables, and the stream time."""
+
+    __slots__ = ("now", "tables")
+
+    def __init__(self, tables: int) -> None:
+        self.tables = tuple(Table() for _ in range(tables))
+        self.now = BEGINNING
+
+
+class Kernel(Protocol):
+    """A running kernel, bound to its store."""
+
+    def run(self, rows: Iterable[Row], out: Output) -> None:
+        """Handles a batch's rows, in order."""
+
+    def advance(self, now: int, out: Output) -> None:
+        """Stream time moved without a row for this bucket; only asked of kernels that are timed."""
+
+    def restored(self, table: int, entries: Iterable[Any]) -> None:
+        """Entries with these keys came from durable state: index them."""
+
+
+class KernelSpec(Protocol):
+    """What to run: plain values that travel to the workers.
+
+    `layout` says what the stored entries mean. State written under another layout is refused.
+    """
+
+    tables: ClassVar[int]
+
+    @property
+    def timed(self) -> bool:
+        """Whether the kernel must hear of stream time even where its bucket has no rows."""
+
+    @property
+    def windowed(self) -> bool:
+        """Whether output keys are (key, start, end)."""
+
+    @property
+    def layout(self) -> str: ...
+
+    def open(self, store: Store) -> Kernel: ...

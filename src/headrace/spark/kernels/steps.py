@@ -1,0 +1,103 @@
+"""Aggregate functions as kernels use them: all calls of a GROUP BY on one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from headrace.spark.kernels.kernel import Values
+
+
+class Steps(Protocol):
+    """An aggregate function, made for one call. Steps may change the state they are given."""
+
+    def initialize(self) -> Any: ...
+
+    def add(self, state: Any, /, *args: Any) -> Any: ...
+
+    def merge(self, left: Any, right: Any, /) -> Any: ...
+
+    def result(self, state: Any, /) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of an aggregate: its steps, and which of a row's values are its arguments.
+
+    `name` (the function's overload) tells stored states of different functions apart.
+    """
+
+    name: str
+    steps: Steps
+    args: tuple[int, ...]
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+
+class Accumulator:
+    """Entries are lists: the time of the latest row, the carried values, each call's state."""
+
+    __slots__ = ("_adders", "_calls", "_carried", "_results", "_undoers")
+
+    def __init__(self, calls: tuple[Call, ...], carried: int) -> None:
+        self._calls = calls
+        self._carried = carried
+        self._adders = [(i + 2, _bound(c.steps.add, c.args)) for i, c in enumerate(calls)]
+        self._undoers = [
+            (i + 2, _bound(c.steps.undo, c.args))  # type: ignore[attr-defined]
+            for i, c in enumerate(calls)
+            if getattr(c.steps, "undo", None) is not None
+        ]
+        self._results = [(i + 2, c.steps.result) for i, c in enumerate(calls)]
+
+    def start(self, time: int) -> list[Any]:
+        nothing = (None,) * self._carried
+        return [time, nothing, *(call.steps.initialize() for call in self._calls)]
+
+    def add(self, entry: list[Any], values: Values) -> str | None:
+        """Adds a row; says why, if a function could not take it (its state then stays)."""
+        failure = None
+        for place, add in self._adders:
+            try:
+                entry[place] = add(entry[place], values)
+            except Exception as e:  # a function's own failure must not stop the query
+                failure = f"{self._calls[place - 2].name} failed: {e}"
+        if self._carried:
+            entry[1] = values[: self._carried]
+        return failure
+
+    def undo(self, entry: list[Any], values: Values) -> str | None:
+        """Takes a row out again."""
+        failure = None
+        for place, undo in self._undoers:
+            try:
+                entry[place] = undo(entry[place], values)
+            except Exception as e:
+                failure = f"{self._calls[place - 2].name} failed: {e}"
+        if self._carried:
+            entry[1] = values[: self._carried]
+        return failure
+
+    def merge(self, entry: list[Any], other: list[Any]) -> None:
+        """Adds what `other` has; where both carry a value, `entry`'s own stays."""
+        for place, call in enumerate(self._calls, 2):
+            entry[place] = call.steps.merge(entry[place], other[place])
+        if self._carried:
+            entry[1] = tuple(b if a is None else a for a, b in zip(entry[1], other[1], strict=True))
+
+    def result(self, entry: list[Any]) -> Values:
+        carried: Values = entry[1]
+        return carried + tuple([result(entry[place]) for place, result in self._results])
+
+
+def _bound(step: Callable[..., Any], args: tuple[int, ...]) -> Callable[[Any, Values], Any]:
+    """`step` as a function of state and row; written out for the common numbers of arguments."""
+    if not args:
+        return lambda state, values: step(state)
+    if len(args) == 1:
+        (only,) = args
+        return lambda state, values: step(state, values[only])
+    return lambda state, values: step(state, *[values[i] for i in args])

@@ -1,0 +1,60 @@
+"""A stream's row meets what the table holds at that time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from headrace.spark.kernels.kernel import RIGHT, Output, Row, Store
+
+
+@dataclass(frozen=True)
+class StreamTableJoin:
+    """Left is the stream, right the table.
+
+    Output values are the left row's, then the right's (`right_width` nulls where there is none and
+    `left_outer` keeps the row). A stream's row without values never joins; without a key it does
+    in a left join. The result has the stream row's time.
+    """
+
+    left_outer: bool
+    right_width: int
+
+    tables: ClassVar[int] = 1
+    timed: ClassVar[bool] = False
+    windowed: ClassVar[bool] = False
+    layout: ClassVar[str] = "stream-table join 1"
+
+    def open(self, store: Store) -> StreamTableJoining:
+        return StreamTableJoining(self, store)
+
+
+class StreamTableJoining:
+    """Entries: key → the table's row."""
+
+    def __init__(self, spec: StreamTableJoin, store: Store) -> None:
+        self._missing = (None,) * spec.right_width if spec.left_outer else None
+        self._table = store.tables[0]
+
+    def run(self, rows: Iterable[Row], out: Output) -> None:
+        table, missing = self._table, self._missing
+        find, emit = table.data.get, out.rows.append
+        for at, side, key, values, time, _ in rows:
+            if side == RIGHT:
+                if key is None:
+                    continue
+                if values is None:
+                    table.remove(key)
+                else:
+                    table.put(key, values)
+            elif values is not None:
+                match = find(key, missing) if key is not None else missing
+                if match is not None:
+                    emit((at, key, values + match, time))
+
+    def advance(self, now: int, out: Output) -> None:
+        raise AssertionError("a stream-table join has no use for stream time")
+
+    def restored(self, table: int, entries: Iterable[Any]) -> None:
+        """There is no index."""

@@ -1,0 +1,184 @@
+import pyarrow as pa
+from pyspark.sql.types import StringType
+
+from headrace.spark import bucket_wire as wires
+from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
+from headrace.spark.kernels.kernel import BEGINNING, Output
+
+KEY = StringType()
+ENTRIES = pa.list_(pa.string())
+
+
+def wire(sides=1, **options):
+    tail = [
+        (wires.NULL, pa.bool_()),
+        (wires.TIME, pa.int64()),
+        (wires.ORDER, pa.int64()),
+        (wires.NOW, pa.int64()),
+        (wires.PARTITION, pa.int32()),
+        (wires.OFFSET, pa.int64()),
+    ]
+    schemas = [
+        pa.schema([("k0", pa.string()), (f"v{i}_0", pa.int64()), *tail]) for i in range(sides)
+    ]
+    output = pa.schema(
+        [
+            ("k", pa.string()),
+            ("v", pa.int64()),
+            (wires.TIME, pa.int64()),
+            (wires.NULL, pa.bool_()),
+            (wires.PARTITION, pa.int32()),
+            (wires.OFFSET, pa.int64()),
+            (wires.ERRORS, ENTRIES),
+            (wires.DEAD, pa.bool_()),
+            (wires.ORDER, pa.int64()),
+            (wires.LATE, pa.int64()),
+        ]
+    )
+    settings = {
+        "sides": tuple(SideWire(s, 1, 1) for s in schemas),
+        "precedence": tuple(range(sides)),
+        "output": output,
+        "keys": 1,
+        "windowed": False,
+        "buckets": 4,
+        "timed": True,
+        "ordered": False,
+        "coalesce": False,
+        "has_errors": True,
+        "entry": lambda message: message,
+    }
+    return Wire(**{**settings, **options})
+
+
+def batch(rows, side=0, sides=1):
+    """Rows are (bucket, key, value, time, offset[, errors, dead, order])."""
+    rows = [(*row, *(None, False, None)[len(row) - 5 :]) for row in rows]
+    columns = {
+        wires.BUCKET: pa.array([r[0] for r in rows], pa.int32()),
+        wires.SIDE: pa.array([side] * len(rows), pa.int32()),
+        "k0": pa.array([r[1] for r in rows], pa.string()),
+        **{
+            f"v{i}_0": pa.array([r[2] if i == side else None for r in rows], pa.int64())
+            for i in range(sides)
+        },
+        wires.TIME: pa.array([r[3] for r in rows], pa.int64()),
+        wires.NULL: pa.array([r[2] is None for r in rows]),
+        wires.PARTITION: pa.array([0] * len(rows), pa.int32()),
+        wires.OFFSET: pa.array([r[4] for r in rows], pa.int64()),
+        wires.ERRORS: pa.array([r[5] for r in rows], ENTRIES),
+        wires.DEAD: pa.array([r[6] for r in rows]),
+        wires.ORDER: pa.array([r[7] for r in rows], pa.int64()),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def pack(wire_, *batches, sequence=0):
+    parcels = {}
+    for packed in wires.packer(wire_)(iter(batches)):
+        for row in packed.to_pylist():
+            row["sequence"] = sequence
+            parcels.setdefault(row["bucket"], []).append(Parcel(**row))
+    return parcels
+
+
+def unpack(wire_, results):
+    packed = pa.RecordBatch.from_pydict({"data": pa.array(list(results), pa.binary())})
+    return [r for b in wires.unpacker(wire_.output)(iter([packed])) for r in b.to_pylist()]
+
+
+def test_rows_reach_their_bucket_in_order_with_the_stream_time_of_the_task():
+    w = wire()
+    rows = [(0, "a", 1, 10, 0), (1, "b", 2, 30, 1), (0, "a", None, 20, 2), (1, "b", 4, 5, 3)]
+    parcels = pack(w, batch(rows[:2]), batch(rows[2:]))
+    first, second, *others = wires.labels(4)
+    inbox = Inbox(w, parcels[first], BEGINNING)
+    assert list(inbox.rows()) == [(0, 0, "a", (1,), 10, 10), (1, 0, "a", None, 20, 30)]
+    assert list(Inbox(w, parcels[second], 40).rows()) == [
+        (0, 0, "b", (2,), 30, 40),
+        (1, 0, "b", (4,), 5, 40),
+    ]
+    for label in others:
+        quiet = Inbox(w, parcels[label], BEGINNING)
+        assert (quiet.count, quiet.now) == (0, 30)
+
+
+def test_sequences_merge_by_stream_time_and_stay_in_order_within():
+    w = wire(sides=2, timed=False)
+    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "a", 2, 5, 1), (0, "a", 3, 30, 2)], 0, 2))
+    right = pack(w, batch([(0, "a", 7, 10, 0), (0, "a", 8, 20, 1)], 1, 2), sequence=1)
+    (label,) = left
+    inbox = Inbox(w, [*right[label], *left[label]], BEGINNING)
+    assert [(r[1], r[3]) for r in inbox.rows()] == [
+        (0, (1,)),
+        (0, (2,)),
+        (1, (7,)),
+        (1, (8,)),
+        (0, (3,)),
+    ]
+
+
+def test_rows_of_an_earlier_kernel_are_put_back_in_order():
+    w = wire(ordered=True, timed=False)
+    rows = [
+        (0, "b", 1, 30, 2, None, False, 30),
+        (0, "a", 2, 10, 0, None, False, 10),
+        (0, "c", 3, 10, 1, None, False, 30),
+    ]
+    (parcels,) = pack(w, batch(rows)).values()
+    assert [r[2] for r in Inbox(w, parcels, BEGINNING).rows()] == ["a", "c", "b"]
+
+
+def test_log_entries_leave_on_dead_rows_of_their_own():
+    w = wire(timed=False)
+    rows = [(1, "a", 1, 10, 0, ["broken"], True), (1, "b", 2, 11, 1, ["odd"], False)]
+    parcels = pack(w, batch(rows))
+    first, second, *_ = wires.labels(4)
+    dead = unpack(w, Inbox(w, parcels[first], BEGINNING).results(Output()))
+    assert [(r["k"], r[wires.ERRORS], r[wires.DEAD]) for r in dead] == [
+        (None, ["broken"], True),
+        (None, ["odd"], True),
+    ]
+    assert [r[2] for r in Inbox(w, parcels[second], BEGINNING).rows()] == ["b"]
+
+
+def test_results_carry_the_place_of_the_row_that_caused_them():
+    w = wire()
+    parcels = pack(w, batch([(0, "a", 1, 10, 5), (0, "b", 2, 8, 6)]))
+    inbox = Inbox(w, parcels[wires.labels(4)[0]], BEGINNING)
+    list(inbox.rows())
+    out = Output()
+    out.rows = [(1, "b", (7,), 8), (0, "a", None, 10), (-1, "z", (9,), 1)]
+    out.late = 3
+    out.failures = [(0, "no")]
+    results = unpack(w, inbox.results(out))
+    shown = [(r["k"], r["v"], r[wires.NULL], r[wires.OFFSET], r[wires.ORDER]) for r in results[:3]]
+    assert shown == [
+        ("b", 7, False, 6, 10),
+        ("a", None, True, 5, 10),
+        ("z", 9, False, 6, 10),
+    ]
+    assert [(r[wires.DEAD], r[wires.ERRORS], r[wires.LATE]) for r in results[3:]] == [
+        (True, ["no"], None),
+        (True, [], 3),
+    ]
+
+
+def test_coalescing_keeps_the_last_row_of_a_key():
+    w = wire(coalesce=True)
+    parcels = pack(w, batch([(0, "a", 1, 10, 5)]))
+    inbox = Inbox(w, parcels[wires.labels(4)[0]], BEGINNING)
+    list(inbox.rows())
+    out = Output()
+    out.rows = [(0, "a", (1,), 1), (0, "b", (2,), 1), (0, "a", (3,), 1)]
+    assert [(r["k"], r["v"]) for r in unpack(w, inbox.results(out))] == [("a", 3), ("b", 2)]
+
+
+def test_nested_keys_are_frozen():
+    assert wires.freeze([{"a": [1]}, None]) == (((1,),), None)
+
+
+def test_labels_spread_evenly_over_tasks():
+    for tasks in (2, 4, 8):
+        places = [wires._murmur3(label) % tasks for label in wires.labels(16)]
+        assert [places.count(t) for t in range(tasks)] == [16 // tasks] * tasks
