@@ -41,12 +41,14 @@ class Serde:
 
     `wrap` is the setting in force for single fields (KLIP-3): True, False, or None when the
     format has no choice or nothing was said. It is kept for schemas of many fields too, because
-    queries downstream inherit it. `properties` are the format's own (delimiter, schema id, …).
+    queries downstream inherit it, unless `wrap_inherited` is off (the released name
+    WRAP_SINGLE_VALUE is not inherited). `properties` are the format's own (delimiter, …).
     """
 
     format: str
     wrap: bool | None = None
     properties: tuple[tuple[str, str], ...] = ()
+    wrap_inherited: bool = True
 
     def property(self, name: str) -> str | None:
         return dict(self.properties).get(name)

@@ -1,0 +1,68 @@
+"""Joined sources must lie alike: as many partitions, and keys that need no other windows."""
+
+from __future__ import annotations
+
+from headrace.model.errors import StatementError
+from headrace.model.sources import Source
+from headrace.model.types import quote
+from headrace.plan.scope import Aliased
+from headrace.plan.view import CatalogView
+from headrace.sql import ast
+
+# Formats whose keys carry the id of their schema: they are written anew before every join.
+_WITH_SCHEMA_ID = frozenset({"AVRO", "JSON_SR", "PROTOBUF"})
+_ISSUE = "See https://github.com/confluentinc/ksql/issues/4385."
+
+
+def check_partitions(view: CatalogView, left: tuple[Aliased, ...], right: Aliased) -> None:
+    """The result of earlier joins has as many partitions as the source that came last."""
+    counts = [view.partitions(s.source.topic) for s in (left[-1], right)]
+    if None in counts or counts[0] == counts[1]:
+        return
+    a, b = quote(left[0].alias), quote(right.alias)
+    raise StatementError(
+        f"Can't join {a} with {b} since the number of partitions don't match. "
+        f"{a} partitions = {counts[0]}; {b} partitions = {counts[1]}. "
+        "Please repartition either one so that the number of partitions match."
+    )
+
+
+def check_repartitions(
+    left: tuple[Aliased, ...],
+    left_on: ast.Expression,
+    right: Aliased,
+    right_on: ast.Expression,
+) -> None:
+    """A windowed source can be joined only on the key it has, in the form it has."""
+    sides = [(left[0].source, left_on), (right.source, right_on)]
+    kept = [source for source, on in sides if not _moves(source, on)]
+    named = [source for source, _ in sides if source.key.format != "NONE"]
+    wanted = next(iter((*kept, *named)), None)
+    if wanted is None:
+        return
+    anew = wanted.key.format in _WITH_SCHEMA_ID
+    for source, on in sides:
+        if source.window is None:
+            continue
+        if _moves(source, on) or (not anew and _form(source) != _form(wanted)):
+            raise StatementError(
+                f"Implicit repartitioning of windowed sources is not supported. {_ISSUE}"
+            )
+        if anew and source.is_table:
+            raise StatementError(
+                f"Implicit repartitioning of windowed sources is not supported. {_ISSUE} "
+                "As a result, ksqlDB does not support joins on windowed sources with "
+                "Schema-Registry-enabled key formats (AVRO, JSON_SR, PROTOBUF) at this time. "
+                "Please repartition your sources to use a different key format before performing "
+                "the join."
+            )
+
+
+def _moves(source: Source, on: ast.Expression) -> bool:
+    """Whether a source has to be partitioned anew to be joined on the expression."""
+    key = [c.name for c in source.schema.key]
+    return not isinstance(on, ast.ColumnRef) or key != [on.name]
+
+
+def _form(source: Source) -> tuple[object, ...]:
+    return source.key, source.window

@@ -1,0 +1,266 @@
+"""Planning queries: from a SELECT to the nodes that run it.
+
+A query that runs on ends in `Write` (CREATE … AS SELECT, INSERT INTO … SELECT) or in `Answer` (a
+push query). Planning asks the catalog for facts and nothing else, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headrace.model.errors import StatementError
+from headrace.model.schema import Schema
+from headrace.model.sources import Source, SourceKind, WindowedKey, WindowType
+from headrace.model.types import quote
+from headrace.plan import nodes
+from headrace.plan.analysis import Analysis, Fields, Item, Selection, analyze, check_sources
+from headrace.plan.casts import can_cast_implicitly
+from headrace.plan.exploding import explode_stage
+from headrace.plan.expressions import Cast
+from headrace.plan.filtering import predicate
+from headrace.plan.grouping import aggregate, aggregate_calls, check_key, window_used
+from headrace.plan.joining import join_stage
+from headrace.plan.partitioning import rekey_stage
+from headrace.plan.projecting import check_clashes, choices, project
+from headrace.plan.properties import COMMON, with_clause
+from headrace.plan.prune import prune
+from headrace.plan.reading import read_stage
+from headrace.plan.sink import TopicOptions, check_key_format, sink_source, topic_options
+from headrace.plan.stage import Planning, Projection, Stage
+from headrace.plan.view import CatalogView
+from headrace.plan.wording import at
+from headrace.sql import ast
+
+Settings = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query ready to run: `node` is a Write or an Answer.
+
+    `sink` is the source that CREATE … AS SELECT makes, None for other queries; `topic` says how
+    its topic is made.
+    """
+
+    node: nodes.Node
+    schema: Schema
+    sources: tuple[str, ...]
+    sink: Source | None = None
+    topic: TopicOptions | None = None
+
+
+def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planned:
+    """A query whose rows go to whoever asked, for as long as they listen."""
+    analysis = analyze(query, view, persistent=False, pull=False)
+    check_sources(analysis, query.group_by is not None)
+    result = _plan(Planning(analysis, view, settings), None, None)
+    node = nodes.Answer(result.schema, result.kind, result, query.limit)
+    return _planned(node, analysis)
+
+
+def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: Settings) -> Planned:
+    """CREATE STREAM|TABLE … AS SELECT."""
+    clause = with_clause(statement.properties, COMMON)
+    analysis = analyze(statement.query, view, persistent=True, pull=False)
+    check_key_format(analysis, clause)
+    check_sources(analysis, statement.query.group_by is not None)
+    result = _plan(Planning(analysis, view, settings), statement.name, None)
+    _check_result_kind(statement, result.kind)
+    window = _sink_window(analysis, result)
+    sink = sink_source(statement.name, analysis, result, clause, settings, window)
+    existing = view.source(statement.name)
+    if existing is not None and not statement.if_not_exists and not statement.or_replace:
+        raise StatementError(
+            f"Cannot add {result.kind.value.lower()} '{statement.name}': "
+            f"A {existing.kind.value.lower()} with the same name already exists"
+        )
+    partitions = view.partitions(analysis.left.source.topic)
+    topic = topic_options(clause, partitions)
+    return _planned(_write(result, sink), analysis, sink, topic)
+
+
+def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: Settings) -> Planned:
+    """INSERT INTO … SELECT: rows for a stream that exists, in its formats."""
+    sink = view.source(statement.target)
+    if sink is None:
+        raise StatementError(
+            f"Exception while preparing statement: {_target(statement)}"
+            f"Source {quote(statement.target)} does not exist."
+        )
+    if sink.is_table:
+        raise StatementError(
+            "Exception while preparing statement: "
+            f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table."
+        )
+    if sink.schema.headers:
+        raise StatementError(
+            "Exception while preparing statement: "
+            f"Cannot insert into {sink.name} because it has header columns"
+        )
+    analysis = analyze(statement.query, view, persistent=True, pull=False)
+    check_sources(analysis, statement.query.group_by is not None)
+    result = _plan(Planning(analysis, view, settings), sink.name, sink.schema)
+    if sink.read_only:
+        raise StatementError(f"Cannot insert into read-only {sink.kind.value.lower()}: {sink.name}")
+    if result.kind is not sink.kind:
+        raise StatementError(
+            f"Incompatible data sink and query result. Data sink ({sink.name}) type is "
+            f"K{sink.kind.value} but select query result is K{result.kind.value}."
+        )
+    return _planned(_write(_as_declared(result, sink.schema), sink), analysis)
+
+
+def plan_query(
+    query: ast.Query,
+    view: CatalogView,
+    settings: Settings,
+    target: str | None = None,
+) -> Planned:
+    """A query by itself (a push query), or as the content of the source `target`."""
+    if target is None:
+        return plan_push(query, view, settings)
+    if view.source(target) is not None:
+        return plan_insert_select(ast.InsertInto(target, query), view, settings)
+    return plan_create_as(ast.CreateStreamAsSelect(target, query), view, settings)
+
+
+# ------------------------------------------------------------------------------------ the plan
+
+
+def _plan(planning: Planning, sink: str | None, target: Schema | None) -> nodes.Node:
+    """The query's nodes up to its projection; `sink` is the name of what they fill."""
+    analysis = planning.analysis
+    stage = join_stage(planning) if analysis.scope.is_join else read_stage(analysis.left)
+    if analysis.where is not None:
+        condition = planning.flatten(analysis.where)
+        bound = predicate(planning.binder(stage.node), condition, "WHERE")
+        stage = stage.on(nodes.Filter(stage.node.schema, stage.node.kind, stage.node, bound))
+    if analysis.partition_by is not None:
+        stage = rekey_stage(planning, stage)
+    if analysis.table_functions:
+        stage = explode_stage(planning, stage)
+    node = (
+        _grouped(planning, stage, sink, target)
+        if analysis.group_by is not None
+        else _projected(planning, stage, sink, target)
+    )
+    for check in stage.checks:
+        check()
+    return node
+
+
+def _grouped(
+    planning: Planning, stage: Stage, sink: str | None, target: Schema | None
+) -> nodes.Node:
+    chosen = choices(planning, stage, target)
+    node = aggregate(planning, stage, chosen)
+    if planning.analysis.emit is ast.Emit.FINAL and planning.analysis.window is None:
+        raise StatementError("EMIT FINAL is only supported for windowed aggregations.")
+    if sink is not None:
+        check_key(planning, chosen, sink, aggregate_calls(planning, chosen))
+    return node
+
+
+def _projected(
+    planning: Planning, stage: Stage, sink: str | None, target: Schema | None
+) -> nodes.Node:
+    analysis = planning.analysis
+    if analysis.window is not None:
+        raise StatementError(
+            f"{at(analysis.window.position)}WINDOW clause requires a GROUP BY clause."
+        )
+    if analysis.having is not None:
+        raise StatementError("HAVING clause requires a GROUP BY clause.")
+    node = project(planning, stage, choices(planning, stage, target))
+    if analysis.emit is ast.Emit.FINAL:
+        raise StatementError("EMIT FINAL is only supported for windowed aggregations.")
+    if sink is not None:
+        stage.check_key(_flat_projection(planning), sink)
+        check_clashes(node.schema)
+    return node
+
+
+def _flat_projection(planning: Planning) -> Projection:
+    def flat(item: Selection) -> Selection:
+        match item:
+            case Item(expression, alias):
+                return Item(planning.flatten(expression), alias)
+            case Fields(base):
+                return Fields(planning.flatten(base))
+        return item
+
+    return Projection(tuple(map(flat, planning.analysis.select)))
+
+
+# ------------------------------------------------------------------------------------ the sink
+
+
+def _check_result_kind(statement: ast.CreateAsSelect, kind: SourceKind) -> None:
+    wanted = (
+        SourceKind.STREAM if isinstance(statement, ast.CreateStreamAsSelect) else SourceKind.TABLE
+    )
+    if kind is not wanted:
+        raise StatementError(
+            f"Invalid result type. Your SELECT query produces a {kind.value}. "
+            f"Please use CREATE {kind.value} AS SELECT statement instead."
+        )
+
+
+def _sink_window(analysis: Analysis, result: nodes.Node) -> WindowedKey | None:
+    """A windowed aggregation makes windowed keys; so are those of a windowed source."""
+    window = window_used(result)
+    if window is None:
+        return analysis.left.source.window
+    sized = window.type is not WindowType.SESSION
+    return WindowedKey(window.type, window.size_ms if sized else None)
+
+
+def _write(node: nodes.Node, sink: Source) -> nodes.Write:
+    return nodes.Write(
+        schema=node.schema,
+        kind=node.kind,
+        input=node,
+        sink=sink.name,
+        topic=sink.topic,
+        key=sink.key,
+        value=sink.value,
+        timestamp=sink.timestamp,
+        window=sink.window,
+    )
+
+
+def _as_declared(node: nodes.Node, target: Schema) -> nodes.Node:
+    """The projection with the types of the stream it is inserted into."""
+    result, names = node.schema, [(c.name, c.namespace) for c in node.schema]
+    same = names == [(c.name, c.namespace) for c in target]
+    if not same or not all(
+        can_cast_implicitly(a.type, b.type) for a, b in zip(result, target, strict=True)
+    ):
+        raise StatementError(
+            "Incompatible schema between results and sink.\n"
+            f"Result schema is {result}\nSink schema is {target}"
+        )
+    assert isinstance(node, nodes.Project)
+    selected = tuple(
+        s if s.column.type == c.type else nodes.Selected(c, Cast(c.type, s.expression))
+        for s, c in zip(node.selected, target, strict=True)
+    )
+    return nodes.Project(target, node.kind, node.input, selected)
+
+
+def _target(statement: ast.InsertInto) -> str:
+    position = statement.position
+    if position is None:
+        return ""
+    return f"Line: {position.line}, Col: {position.column + len('INSERT INTO') + 1}: "
+
+
+def _planned(
+    node: nodes.Node,
+    analysis: Analysis,
+    sink: Source | None = None,
+    topic: TopicOptions | None = None,
+) -> Planned:
+    read = tuple(s.source.name for s in analysis.scope.sources)
+    return Planned(prune(node), node.schema, read, sink, topic)

@@ -1,0 +1,105 @@
+"""Formats as the planner sees them: which there are, what they inherit, what they can hold."""
+
+from __future__ import annotations
+
+from headrace.model.errors import StatementError
+from headrace.model.schema import Schema
+from headrace.model.sources import Serde
+from headrace.model.types import Map, quote, walk
+from headrace.plan.properties import WithClause
+
+# For each format: whether a single field can be written inside a record, and bare.
+_WRAPS: dict[str, frozenset[bool]] = {
+    "AVRO": frozenset({True, False}),
+    "JSON": frozenset({True, False}),
+    "JSON_SR": frozenset({True, False}),
+    "PROTOBUF": frozenset({True}),
+    "PROTOBUF_NOSR": frozenset({True, False}),
+    "KAFKA": frozenset({False}),
+    "DELIMITED": frozenset({False}),
+    "NONE": frozenset(),
+}
+# Properties that a sink of the same format takes over from the left source.
+_INHERITED: dict[str, frozenset[str]] = {
+    "DELIMITED": frozenset({"delimiter"}),
+    "PROTOBUF": frozenset({"fullSchemaName"}),
+    "PROTOBUF_NOSR": frozenset({"nullableRepresentation"}),
+}
+# Where the WITH clause says what a format calls by its own name.
+_PROPERTIES = {
+    "key": {
+        "KEY_SCHEMA_FULL_NAME": "fullSchemaName",
+        "KEY_DELIMITER": "delimiter",
+        "KEY_SCHEMA_ID": "schemaId",
+        "KEY_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
+    },
+    "value": {
+        "VALUE_SCHEMA_FULL_NAME": "fullSchemaName",
+        "VALUE_AVRO_SCHEMA_FULL_NAME": "fullSchemaName",
+        "VALUE_DELIMITER": "delimiter",
+        "VALUE_SCHEMA_ID": "schemaId",
+        "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
+    },
+}
+
+
+def check_format(name: str) -> None:
+    if name not in _WRAPS:
+        raise StatementError(f"Unknown format: {name}")
+
+
+def wraps(name: str) -> frozenset[bool]:
+    return _WRAPS[name]
+
+
+def inherited_properties(source: Serde, format_: str) -> dict[str, str]:
+    if source.format != format_:
+        return {}
+    inherited = _INHERITED.get(format_, frozenset())
+    return {name: value for name, value in source.properties if name in inherited}
+
+
+def format_properties(
+    clause: WithClause, side: str, format_: str, source: str | None
+) -> dict[str, str]:
+    """The format's own properties; the name of an Avro key's schema is made from `source`."""
+    given = {
+        own: text
+        for name, own in _PROPERTIES[side].items()
+        if (text := clause.text(name)) is not None
+    }
+    if side == "key" and format_ == "AVRO" and "fullSchemaName" not in given and source:
+        given["fullSchemaName"] = f"io.confluent.ksql.avro_schemas.{_avro_name(source)}Key"
+    return given
+
+
+def _avro_name(source: str) -> str:
+    """The name in a form that Avro takes."""
+    clean = "".join(c if c.isascii() and c.isalnum() else "_" for c in source)
+    return "".join(part.capitalize() for part in clean.split("_"))
+
+
+def check_wrap(clause: WithClause, format_: str, single: bool) -> None:
+    """The released WRAP_SINGLE_VALUE is for single fields only; all need a format that can."""
+    for name in ("WRAP_SINGLE_VALUE", "WRAP_SINGLE_VALUES"):
+        flag = clause.flag(name)
+        if flag is None or (name == "WRAP_SINGLE_VALUES" and not single):
+            continue
+        if flag not in _WRAPS[format_]:
+            raise StatementError(
+                f"Format '{format_}' does not support '{name}' set to '{str(flag).lower()}'."
+            )
+        if not single:
+            raise StatementError(f"'{name}' is only valid for single-field value schemas")
+
+
+def check_schema(schema: Schema, key: Serde, value: Serde) -> None:
+    """What no format can hold."""
+    for column in schema.key:
+        if any(isinstance(t, Map) for t in walk(column.type)):
+            raise StatementError(
+                "Map keys, including types that contain maps, are not supported as they may lead "
+                "to unexpected behavior due to inconsistent serialization. Key column name: "
+                f"{quote(column.name)}. Column type: {column.type}. "
+                "See https://github.com/confluentinc/ksql/issues/6621 for more."
+            )

@@ -1,0 +1,42 @@
+"""What planning may ask of the catalog: facts, found before, never looked up outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from headrace.model.sources import Source
+from headrace.model.types import SqlType
+from headrace.plan.wording import joined
+
+
+class CatalogView(Protocol):
+    def source(self, name: str) -> Source | None:
+        """The stream or table of that name."""
+
+    def sources(self) -> Iterable[Source]:
+        """All streams and tables."""
+
+    def type(self, name: str) -> SqlType | None:
+        """The custom type of that name."""
+
+    def partitions(self, topic: str) -> int | None:
+        """How many partitions a topic has; None when that is not known."""
+
+
+def alternatives(view: CatalogView, name: str) -> str:
+    """A hint to sources whose names differ in case only, for a name that does not exist."""
+    similar = sorted(
+        (s for s in view.sources() if s.name.upper() == name.upper()), key=lambda s: s.name
+    )
+    if not similar:
+        return ""
+    quotes = "Hint: wrap the source name in double quotes to make it case-sensitive."
+    if len(similar) > 1:
+        named = [f'"{s.name}" ({s.kind.value})' for s in similar]
+        last = " or " if len(named) == 2 else ", or "
+        return f"\nDid you mean {joined(named, last)}? {quotes}"
+    (only,) = similar
+    if only.name != only.name.upper():
+        return f'\nDid you mean "{only.name}"? {quotes}'
+    return f"\nDid you mean {only.name}? Hint: try removing double quotes from the source name."
