@@ -61,9 +61,11 @@ def _to_decimal(value: Column, source: SqlType, target: SqlType) -> Fallible:
         value,
         result,
         F.concat(
-            F.lit(f"Numeric field overflow: A field with precision {target.precision} and scale "
-                  f"{target.scale} must round to an absolute value less than "
-                  f"10^{target.precision - target.scale}. Got "),
+            F.lit(
+                f"Numeric field overflow: A field with precision {target.precision} and scale "
+                f"{target.scale} must round to an absolute value less than "
+                f"10^{target.precision - target.scale}. Got "
+            ),
             value.cast("string"),
         ),
     )
@@ -77,9 +79,9 @@ def _to_boolean(value: Column, source: SqlType, target: SqlType) -> Fallible:
 def plain_decimal(value: Column) -> Column:
     """A decimal's digits without exponent."""
     text = value.cast("string")
-    return F.when(text.contains("E"), F.format_string("%s", value.cast("decimal(38,18)"))).otherwise(
-        text
-    )
+    return F.when(
+        text.contains("E"), F.format_string("%s", value.cast("decimal(38,18)"))
+    ).otherwise(text)
 
 
 def format_timestamp(value: Column) -> Column:
@@ -93,9 +95,9 @@ def format_date(value: Column) -> Column:
 def format_time(value: Column) -> Column:
     """Hours and minutes, and seconds unless they are zero, as Java's LocalTime prints."""
     at = F.timestamp_seconds((value / 1000).cast("bigint"))
-    return F.when(
-        F.second(at) == 0, F.date_format(at, "HH:mm")
-    ).otherwise(F.date_format(at, "HH:mm:ss"))
+    return F.when(F.second(at) == 0, F.date_format(at, "HH:mm")).otherwise(
+        F.date_format(at, "HH:mm:ss")
+    )
 
 
 def parse_timestamp(value: Column) -> Fallible:
@@ -116,7 +118,9 @@ def parse_timestamp(value: Column) -> Fallible:
         F.lit("yyyy-MM-dd'T'HH:mm:ss.SSSxx"),
     )
     return _checked(
-        value, F.unix_millis(instant), F.concat(F.lit("Failed to parse timestamp '"), text, F.lit("'"))
+        value,
+        F.unix_millis(instant),
+        F.concat(F.lit("Failed to parse timestamp '"), text, F.lit("'")),
     )
 
 
@@ -217,7 +221,9 @@ def pair(item: Fallible) -> Column:
 
 
 def first_error(pairs: Column) -> Column:
-    return F.get(F.filter(F.transform(pairs, lambda p: p["error"]), lambda e: e.isNotNull()), F.lit(0))
+    return F.get(
+        F.filter(F.transform(pairs, lambda p: p["error"]), lambda e: e.isNotNull()), F.lit(0)
+    )
 
 
 def coalesce_errors(*errors: Column | None) -> Column | None:
@@ -248,9 +254,7 @@ _CASTERS: dict[tuple[str, str], Caster] = {
     ("STRING", "DATE"): lambda v, s, t: parse_date(v),
     ("STRING", "TIME"): lambda v, s, t: parse_time(v),
     ("TIMESTAMP", "STRING"): _to_string(format_timestamp),
-    ("TIMESTAMP", "DATE"): lambda v, s, t: Fallible(
-        F.floor(v / MILLIS_PER_DAY).cast("int")
-    ),
+    ("TIMESTAMP", "DATE"): lambda v, s, t: Fallible(F.floor(v / MILLIS_PER_DAY).cast("int")),
     ("TIMESTAMP", "TIME"): lambda v, s, t: Fallible(F.pmod(v, F.lit(MILLIS_PER_DAY)).cast("int")),
     ("DATE", "TIMESTAMP"): lambda v, s, t: Fallible(v.cast("bigint") * MILLIS_PER_DAY),
     ("DATE", "STRING"): _to_string(format_date),

@@ -251,9 +251,7 @@ def _like(x: e.Like, scope: Scope) -> Fallible:
     value, pattern = lower(x.value, scope), lower(x.pattern, scope)
     # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
     matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))
-    return Fallible(
-        F.coalesce(matched, F.lit(False)), coalesce_errors(value.error, pattern.error)
-    )
+    return Fallible(F.coalesce(matched, F.lit(False)), coalesce_errors(value.error, pattern.error))
 
 
 @lowers(e.In)
@@ -261,7 +259,8 @@ def _in(x: e.In, scope: Scope) -> Fallible:
     value = lower(x.value, scope)
     items = [lower(i, scope) for i in x.items]
     matches = [
-        _comparable(value, x.value.type, item, i.type) for item, i in zip(items, x.items, strict=True)
+        _comparable(value, x.value.type, item, i.type)
+        for item, i in zip(items, x.items, strict=True)
     ]
     found = F.lit(False)
     for a, b, _ in matches:
@@ -286,9 +285,9 @@ def _case(x: e.Case, scope: Scope) -> Fallible:
         if condition.error is None and result.error is None and error is None:
             continue
         none = F.lit(None).cast("string")
-        chosen = F.when(
-            condition.value, none if result.error is None else result.error
-        ).otherwise(none if error is None else error)
+        chosen = F.when(condition.value, none if result.error is None else result.error).otherwise(
+            none if error is None else error
+        )
         error = coalesce_errors(condition.error, chosen)
     return Fallible(value.cast(spark_type(x.type)), error)
 

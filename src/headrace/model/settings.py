@@ -1,0 +1,491 @@
+"""Every setting, declared once: name, kind, default, what it does, who may change it when.
+
+Names are ksqlDB's. `ksql.streams.` in front of a Kafka Streams, consumer or producer name may be
+left out, as in ksqlDB. Settings of Spark (`spark.*`) and of the Kafka client pass through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from headrace.model.errors import HeadraceError, StatementError
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`editable`: by SET and by a request's properties, for the statements that follow."""
+
+    name: str
+    parse: Callable[[str], Value]
+    default: Value
+    doc: str
+    editable: bool = False
+    secret: bool = False
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError("Expected value to be either true or false")
+    return lowered == "true"
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(f"String must be one of: {', '.join(choices)}")
+        return text.lower()
+
+    return parse
+
+
+_SETTINGS = (
+    Setting(
+        "ksql.service.id",
+        str,
+        "default_",
+        "Names the cluster: servers with the same id share their statements; it is part of "
+        "internal topics' names.",
+    ),
+    Setting(
+        "bootstrap.servers",
+        str,
+        None,
+        "Kafka brokers as host:port, separated by commas. Without it an embedded broker is "
+        "started.",
+    ),
+    Setting(
+        "listeners",
+        str,
+        "http://127.0.0.1:8088",
+        "Where the REST API listens. Loopback unless told otherwise.",
+    ),
+    Setting(
+        "ksql.schema.registry.url",
+        str,
+        None,
+        "The schema registry. Without it, and without bootstrap.servers, an embedded one is "
+        "started.",
+    ),
+    Setting(
+        "ksql.schema.registry.basic.auth.user.info",
+        str,
+        None,
+        "user:password for the schema registry.",
+        secret=True,
+    ),
+    Setting(
+        "ksql.connect.url",
+        str,
+        None,
+        "A Kafka Connect worker's REST address, for connector statements.",
+    ),
+    Setting(
+        "state.dir",
+        str,
+        None,
+        "Where checkpoints and state go: any path that Spark's Hadoop file systems can write."
+        " Default: below the data directory.",
+    ),
+    Setting(
+        "ksql.streams.auto.offset.reset",
+        _one_of("earliest", "latest"),
+        "latest",
+        "Where a new query starts to read: earliest or latest.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.cache.max.bytes.buffering",
+        int,
+        10_000_000,
+        "0: every input row gives its output rows. Otherwise a table's updates may coalesce "
+        "within a micro-batch.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.commit.interval.ms",
+        int,
+        2000,
+        "Accepted for compatibility: Spark commits every micro-batch.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.num.stream.threads",
+        int,
+        4,
+        "Accepted for compatibility: Spark's cores are shared by all queries.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.max.task.idle.ms",
+        int,
+        0,
+        "Accepted for compatibility: rows of one micro-batch are always put in order of their"
+        " time.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.max.offsets.per.trigger",
+        int,
+        500_000,
+        "At most this many records in one micro-batch, so that a long backlog cannot fill the"
+        " memory.",
+        editable=True,
+    ),
+    Setting(
+        "processing.guarantee",
+        _one_of("at_least_once", "exactly_once_v2", "exactly_once"),
+        "at_least_once",
+        "at_least_once, or exactly_once_v2: each record's effect is in the output once, also "
+        "across failures.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.persistence.default.format.key",
+        str.upper,
+        "KAFKA",
+        "The key format of sources that name none.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.persistence.default.format.value",
+        str.upper,
+        None,
+        "The value format of sources that name none.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.persistence.wrap.single.values",
+        _boolean,
+        False,
+        "Whether a value of a single field is written as a record with that field (true) or "
+        "as the bare value (false), where WITH does not say. Captured by CREATE STREAM|TABLE "
+        "and inherited from there.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.persistence.wrap.single.keys",
+        _boolean,
+        False,
+        "The same for keys of a single column.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.headers.enabled",
+        _boolean,
+        True,
+        "Whether new sources may have HEADERS or HEADER('key') columns. Existing ones go on "
+        "working.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.output.topic.name.prefix",
+        str,
+        "",
+        "Put in front of the topic names of new sinks that name no topic.",
+        editable=True,
+    ),
+    Setting("ksql.internal.topic.replicas", int, 1, "Replicas of internal topics."),
+    Setting(
+        "ksql.internal.topic.min.insync.replicas",
+        int,
+        1,
+        "Minimum in-sync replicas of internal topics.",
+    ),
+    Setting(
+        "ksql.sink.partitions",
+        int,
+        None,
+        "Accepted for compatibility: a sink has as many partitions as its source unless WITH "
+        "says otherwise.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.insert.into.values.enabled",
+        _boolean,
+        True,
+        "Whether INSERT INTO … VALUES is allowed.",
+        editable=True,
+    ),
+    Setting("ksql.query.pull.enable", _boolean, True, "Whether pull queries are allowed."),
+    Setting(
+        "ksql.query.pull.table.scan.enabled",
+        _boolean,
+        True,
+        "Whether a pull query may read a whole table.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.pull.stream.enabled",
+        _boolean,
+        True,
+        "Whether pull queries on streams are allowed.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.push.v2.enabled",
+        _boolean,
+        False,
+        "Accepted for compatibility: push queries are always streaming queries of their own.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.pull.max.allowed.offset.lag",
+        int,
+        None,
+        "Accepted for compatibility.",
+        editable=True,
+    ),
+    Setting("ksql.max.push.queries", int, 100, "At most this many push queries at once."),
+    Setting(
+        "ksql.query.retry.backoff.initial.ms",
+        int,
+        1000,
+        "How long to wait before a failed query is started again; doubles with each failure.",
+    ),
+    Setting("ksql.query.retry.backoff.max.ms", int, 60_000, "The longest such wait."),
+    Setting(
+        "ksql.timestamp.throw.on.invalid",
+        _boolean,
+        False,
+        "Accepted for compatibility: a record without a valid time is skipped and logged.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.cast.strings.preserve.nulls",
+        _boolean,
+        True,
+        "Whether CAST(NULL AS STRING) is NULL.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.metastore.backup.location",
+        str,
+        None,
+        "Accepted for compatibility: the command log is in Kafka.",
+    ),
+    Setting(
+        "ksql.new.query.planner.enabled",
+        _boolean,
+        False,
+        "Accepted for compatibility.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.create.or.replace.enabled",
+        _boolean,
+        True,
+        "Whether CREATE OR REPLACE is allowed.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.source.table.materialization.enabled",
+        _boolean,
+        True,
+        "Whether CREATE SOURCE TABLE may be read by pull queries.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.variable.substitution.enable",
+        _boolean,
+        True,
+        "Whether ${name} in statements is replaced.",
+        editable=True,
+    ),
+    Setting("ksql.extension.dir", str, "ext", "Python files with your own functions."),
+    Setting(
+        "ksql.functions.collect_list.limit",
+        int,
+        None,
+        "At most this many items in a COLLECT_LIST result.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.functions.collect_set.limit",
+        int,
+        None,
+        "At most this many items in a COLLECT_SET result.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.functions.substring.legacy.args",
+        _boolean,
+        False,
+        "Accepted for compatibility.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.logging.processing.topic.auto.create",
+        _boolean,
+        True,
+        "Whether the processing log's topic is created at start.",
+    ),
+    Setting(
+        "ksql.logging.processing.topic.name",
+        str,
+        None,
+        "The processing log's topic. Default: <service id>ksql_processing_log.",
+    ),
+    Setting("ksql.logging.processing.topic.partitions", int, 1, "Its partitions."),
+    Setting("ksql.logging.processing.topic.replication.factor", int, 1, "Its replicas."),
+    Setting(
+        "ksql.logging.processing.stream.auto.create",
+        _boolean,
+        True,
+        "Whether the stream over the processing log is created at start.",
+    ),
+    Setting("ksql.logging.processing.stream.name", str, "KSQL_PROCESSING_LOG", "Its name."),
+    Setting(
+        "ksql.logging.processing.rows.include",
+        _boolean,
+        False,
+        "Whether entries hold the record itself, in base64.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.error.dead.letter.topic",
+        str,
+        None,
+        "A topic for records that were skipped, unchanged, with headers that say why. Off by "
+        "default.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.json_sr.converter.deserializer.enabled",
+        _boolean,
+        True,
+        "Accepted for compatibility.",
+        editable=True,
+    ),
+    Setting(
+        "authentication.method",
+        _one_of("none", "basic"),
+        "none",
+        "none, or BASIC: users of a credentials file.",
+    ),
+)
+
+SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}
+
+# Names of the Kafka clients, which a source, sink or the admin client may be given.
+CLIENT_PREFIXES = ("ksql.streams.", "ksql.streams.producer.", "ksql.streams.consumer.")
+_CLIENT_NAMES = tuple(
+    """
+    ssl. sasl. security. client. fetch. max. linger. acks compression. retries request.
+    session. metadata. reconnect. receive. send. buffer. batch. delivery. default.
+    isolation. group. heartbeat. interceptor. replication. state. application. poll.
+    partition. rocksdb. statestore. topology. transaction windowstore. upgrade. metrics.
+    allow. check. enable. key. value. producer. consumer. admin. main. restore. global.
+    task. acceptable. warmup. probing. rack. built. dsl. num.
+    """.split()
+)
+
+
+def canonical(name: str) -> str:
+    """The name a setting is known by: Kafka Streams' names get their prefix."""
+    if name in SETTINGS:
+        return name
+    prefixed = f"ksql.streams.{name}"
+    return prefixed if prefixed in SETTINGS else name
+
+
+def passes_through(name: str) -> bool:
+    """Whether a name is Spark's or a Kafka client's, which check it themselves."""
+    if name.startswith("spark."):
+        return True
+    for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
+        name = name.removeprefix(prefix)
+    return name.startswith(_CLIENT_NAMES)
+
+
+def parse(name: str, value: object) -> Value:
+    """The value of a setting from its text; raises with ksqlDB's words if it does not fit."""
+    setting = SETTINGS[canonical(name)]
+    if value is None:
+        return None
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    try:
+        return setting.parse(text)
+    except ValueError as e:
+        reason = str(e) if not str(e).startswith("invalid literal") else "Not a number of type INT"
+        raise StatementError(f"Invalid value {text} for property {name}: {reason}") from None
+
+
+def check_editable(name: str) -> None:
+    """Raises unless a client may set this name by SET or with a request."""
+    known = SETTINGS.get(canonical(name))
+    if known is not None:
+        if not known.editable:
+            raise StatementError(f"Cannot override property '{name}'")
+        return
+    if not passes_through(name) or name.startswith("spark."):
+        raise StatementError(
+            f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
+        )
+
+
+class Settings(Mapping[str, Value]):
+    """Settings in force: defaults, the server's configuration, then overrides, in that order."""
+
+    def __init__(self, *layers: Mapping[str, object]) -> None:
+        self._given: dict[str, Value] = {}
+        for layer in layers:
+            for name, value in layer.items():
+                key = canonical(name)
+                if key in SETTINGS:
+                    self._given[key] = parse(key, value)
+                elif passes_through(key):
+                    self._given[key] = None if value is None else str(value)
+                else:
+                    raise HeadraceError(
+                        f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
+                    )
+
+    def __getitem__(self, name: str) -> Value:
+        key = canonical(name)
+        if key in self._given:
+            return self._given[key]
+        return SETTINGS[key].default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(SETTINGS), **self._given})
+
+    def __len__(self) -> int:
+        return len({**dict.fromkeys(SETTINGS), **self._given})
+
+    @property
+    def given(self) -> Mapping[str, Value]:
+        """What was set, without the defaults."""
+        return self._given
+
+    def override(self, layer: Mapping[str, object]) -> Settings:
+        return Settings(self._given, layer)
+
+    def text(self, name: str) -> str | None:
+        value = self[name]
+        return None if value is None else str(value)
+
+    def flag(self, name: str) -> bool:
+        return bool(self[name])
+
+    def number(self, name: str) -> int:
+        value = self[name]
+        assert isinstance(value, int), name
+        return value
+
+    def spark(self) -> dict[str, str]:
+        return {k: str(v) for k, v in self._given.items() if k.startswith("spark.")}
+
+    def client(self) -> dict[str, str]:
+        """What the Kafka clients get: security above all, by the names Java clients use."""
+        out: dict[str, str] = {}
+        for name, value in self._given.items():
+            if value is None or name in SETTINGS or name.startswith("spark."):
+                continue
+            for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
+                name = name.removeprefix(prefix)
+            out[name] = str(value)
+        return out
