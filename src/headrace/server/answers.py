@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from headrace.model.entities import ErrorEntity
-from headrace.model.requests import QueryKind, ResultRow
+from headrace.model.requests import QUERY_COMPLETED, QueryKind, ResultRow
 from headrace.model.schema import Schema
 from headrace.server.ports import RunningQuery
 from headrace.server.values import row_writer
@@ -94,28 +94,38 @@ class ArrayAnswer(AnswerWriter):
 
 
 class StreamedAnswer(AnswerWriter):
-    """One JSON array of objects (`header`, `row`, `finalMessage`, `errorMessage`), one a line."""
+    """One JSON array of objects (`header`, `row`, `finalMessage`, `errorMessage`), one a line.
+
+    A push query always has a last object, so that its lines can end with the comma: a client
+    that reads line by line sees a row when it is sent, not when the next one follows.
+    """
 
     content_type = KSQL_JSON
     idle = "\n"
 
+    def __init__(self, query: RunningQuery) -> None:
+        super().__init__(query)
+        push = query.kind is QueryKind.PUSH
+        self.before, self.after = ("", ",\n") if push else (",\n", "")
+        self.default_message = QUERY_COMPLETED if push else None
+
     def start(self) -> str:
         schema = str(shown_schema(self.query))
-        return "[" + dumps({"header": {"queryId": self.query.id, "schema": schema}})
+        return "[" + dumps({"header": {"queryId": self.query.id, "schema": schema}}) + self.after
 
     def rows(self, batch: Sequence[ResultRow]) -> str:
-        return "".join([",\n" + self.element(r) for r in batch])
+        return "".join([self.before + self.element(r) + self.after for r in batch])
 
     def element(self, row: ResultRow) -> str:
         mark = ',"tombstone":true' if row.tombstone else ""
         return f'{{"row":{{"columns":{self.row(row.values)}{mark}}}}}'
 
     def error(self, error: ErrorEntity) -> str:
-        return ",\n" + dumps({"errorMessage": error.to_json()}) + "]\n"
+        return self.before + dumps({"errorMessage": error.to_json()}) + "]\n"
 
     def end(self, message: str | None) -> str:
-        final = ",\n" + dumps({"finalMessage": message}) if message is not None else ""
-        return final + "]\n"
+        final = message or self.default_message
+        return (self.before + dumps({"finalMessage": final}) if final else "") + "]\n"
 
 
 def shown_schema(query: RunningQuery) -> Schema:

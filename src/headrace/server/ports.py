@@ -6,7 +6,7 @@ of the statements before the failed one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
@@ -39,9 +39,11 @@ class RunningQuery(Protocol):
 
 
 class PrintedTopic(Protocol):
-    """The output of PRINT: lines of text without their line ends."""
+    """The output of PRINT, as lines of text without their line ends."""
 
-    def __iter__(self) -> Iterator[str]: ...
+    def next_batch(self, timeout: float) -> Sequence[str] | None:
+        """As with a query: the next lines, none within `timeout` seconds, or None at the end."""
+        ...
 
     def close(self) -> None: ...
 

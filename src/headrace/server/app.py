@@ -1,0 +1,56 @@
+"""The application: a table of endpoints, and the layers every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from headrace.server import status
+from headrace.server.failures import Guard, http_error
+from headrace.server.inserts import inserts_stream
+from headrace.server.origins import Origins
+from headrace.server.ports import Engine
+from headrace.server.queries import QUERY, QUERY_STREAM, close_query
+from headrace.server.settings import ServerSettings
+from headrace.server.statements import ksql, terminate
+from headrace.server.streams import Services
+from headrace.server.websocket import ws_query
+from headrace.server.workers import Workers
+
+ROUTES: tuple[BaseRoute, ...] = (
+    Route("/ksql", ksql, methods=["POST"]),
+    Route("/ksql/terminate", terminate, methods=["POST"]),
+    Route("/query", QUERY.__call__, methods=["POST"]),
+    Route("/query-stream", QUERY_STREAM.__call__, methods=["POST"]),
+    Route("/close-query", close_query, methods=["POST"]),
+    Route("/inserts-stream", inserts_stream, methods=["POST"]),
+    Route("/info", status.info),
+    Route("/healthcheck", status.healthcheck),
+    Route("/clusterStatus", status.cluster_status),
+    Route("/status", status.command_statuses),
+    Route("/status/{type}/{entity}/{action}", status.command_status),
+    Route("/is_valid_property/{property}", status.is_valid_property),
+    Route("/v1/metadata", status.metadata),
+    Route("/v1/metadata/id", status.cluster_id),
+    Route("/chc/live", status.alive),
+    Route("/chc/ready", status.alive),
+    WebSocketRoute("/ws/query", ws_query),
+)
+
+
+def build_app(
+    engine: Engine, settings: ServerSettings, pages: Sequence[BaseRoute] = ()
+) -> Starlette:
+    """The server's application; `pages` are further routes, the web page at `/` among them."""
+    front = tuple(pages) or (Route("/", status.root),)
+    app = Starlette(
+        routes=[*front, *ROUTES],
+        middleware=[Middleware(Guard), Middleware(Origins, allowed=settings.origins)],
+        exception_handlers={HTTPException: http_error},
+    )
+    app.state.services = Services(engine, settings, Workers(settings.limits))
+    return app

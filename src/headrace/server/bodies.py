@@ -1,0 +1,170 @@
+"""Request bodies: read within the limit, parsed, and turned into what the engine takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+
+from headrace.model.requests import Request
+from headrace.server.answers import DELIMITED, JSON, KSQL_JSON
+from headrace.server.failures import (
+    BAD_REQUEST,
+    BODY_TOO_LARGE,
+    NOT_ACCEPTABLE,
+    UNSUPPORTED_CONTENT_TYPE,
+    ApiError,
+)
+
+# The last is what curl says when it is told nothing; ksqlDB's own examples rely on it.
+_BODY_TYPES = {JSON, KSQL_JSON, DELIMITED, "application/x-www-form-urlencoded"}
+
+
+def check_content_type(request: HttpRequest) -> None:
+    header = request.headers.get("content-type", JSON)
+    if header.partition(";")[0].strip().lower() not in _BODY_TYPES:
+        raise ApiError(
+            UNSUPPORTED_CONTENT_TYPE, f"Unsupported content type: {header}. Use {KSQL_JSON}."
+        )
+
+
+def too_large(limit: int) -> ApiError:
+    return ApiError(BODY_TOO_LARGE, f"The request is larger than the limit of {limit} bytes.")
+
+
+# What is too large is still read, so far, and thrown away: a client that is busy sending would
+# not see the answer otherwise.
+_DISCARDED_BYTES = 64 * 1024 * 1024
+
+
+async def read_body(request: HttpRequest, limit: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= limit:
+                chunks.append(chunk)
+            elif size > _DISCARDED_BYTES:
+                break
+    except ClientDisconnect:
+        raise ApiError(BAD_REQUEST, "The client left before its request was complete.") from None
+    if size > limit:
+        raise too_large(limit)
+    return b"".join(chunks)
+
+
+def parse_json(data: bytes | str) -> Any:
+    """Strict JSON; numbers with a fraction keep their digits as Decimal."""
+    try:
+        return json.loads(data, parse_float=Decimal, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise invalid(reason) from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def invalid(reason: str) -> ApiError:
+    return ApiError(BAD_REQUEST, f"Invalid JSON in request: {reason}")
+
+
+async def read_object(request: HttpRequest, limit: int) -> dict[str, Any]:
+    check_content_type(request)
+    body = parse_json(await read_body(request, limit) or b"{}")
+    if not isinstance(body, dict):
+        raise invalid("expected an object")
+    return body
+
+
+def member(body: Mapping[str, Any], name: str, type_: type, default: Any = None) -> Any:
+    """A member of the body, checked; `default` where it is missing or null."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+        raise invalid(f"'{name}' must be {_KINDS[type_]}")
+    return value
+
+
+_KINDS = {str: "a string", dict: "an object", int: "an integer", list: "an array"}
+
+
+def statement_request(body: Mapping[str, Any]) -> Request:
+    """The body of `/ksql`, `/query` and `/ws/query`."""
+    return Request(
+        member(body, "ksql", str, ""),
+        _plain(member(body, "streamsProperties", dict, {})),
+        _texts(member(body, "sessionVariables", dict, {})),
+        member(body, "commandSequenceNumber", int),
+    )
+
+
+def stream_request(body: Mapping[str, Any]) -> Request:
+    """The body of `/query-stream`; `streamsProperties` is what ksqlDB's example there says."""
+    if body.get("sql") is None:
+        raise invalid("Missing required creator property 'sql'")
+    overrides = {
+        **member(body, "streamsProperties", dict, {}),
+        **member(body, "properties", dict, {}),
+    }
+    return Request(
+        member(body, "sql", str),
+        _plain(overrides),
+        _texts(member(body, "sessionVariables", dict, {})),
+    )
+
+
+def _plain(properties: Mapping[str, Any]) -> dict[str, object]:
+    return {k: float(v) if isinstance(v, Decimal) else v for k, v in properties.items()}
+
+
+def _texts(variables: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        k: v if isinstance(v, str) else json.dumps(v, default=str) for k, v in variables.items()
+    }
+
+
+def negotiate(request: HttpRequest, offers: Iterable[str]) -> str:
+    """The offer the client likes best; the first one if it has no preference."""
+    offers = list(offers)
+    header = request.headers.get("accept")
+    if not header:
+        return offers[0]
+    ranked = sorted(
+        (_quality(header, offer), -position, offer) for position, offer in enumerate(offers)
+    )
+    quality, _, best = ranked[-1]
+    if quality == 0:
+        raise ApiError(
+            NOT_ACCEPTABLE, f"None of the accepted content types is offered: {', '.join(offers)}"
+        )
+    return best
+
+
+def _quality(header: str, offer: str) -> float:
+    """How much the Accept header wants an offer: the most specific range that covers it."""
+    family = offer.partition("/")[0]
+    best = (-1, 0.0)
+    for part in header.split(","):
+        name, *parameters = [p.strip().lower() for p in part.split(";")]
+        ranges = {offer: 2, f"{family}/*": 1, "*/*": 0}
+        if name in ranges:
+            best = max(best, (ranges[name], _weight(parameters)))
+    return best[1]
+
+
+def _weight(parameters: list[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return min(max(float(parameter[2:]), 0.0), 1.0)
+            except ValueError:
+                return 0.0
+    return 1.0

@@ -1,0 +1,205 @@
+"""`/query`, `/query-stream` and `/close-query`: push queries, pull queries and PRINT."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from headrace.model.entities import ErrorEntity
+from headrace.model.errors import HeadraceError
+from headrace.model.requests import QueryKind, Request
+from headrace.server.answers import (
+    DELIMITED,
+    JSON,
+    KSQL_JSON,
+    AnswerWriter,
+    ArrayAnswer,
+    DelimitedAnswer,
+    StreamedAnswer,
+    dumps,
+)
+from headrace.server.bodies import (
+    invalid,
+    member,
+    negotiate,
+    read_object,
+    statement_request,
+    stream_request,
+)
+from headrace.server.failures import (
+    BAD_REQUEST,
+    NOT_ACCEPTABLE,
+    ApiError,
+    entity_of,
+    error_response,
+)
+from headrace.server.ports import Engine, PrintedTopic, RunningQuery
+from headrace.server.settings import Limits
+from headrace.server.streams import STEP_SECONDS, Chunk, Services, Source, StreamResponse
+
+# A pull query that is done by then is answered whole, in one piece; else its rows are streamed.
+WHOLE_SECONDS = 0.2
+WHOLE_CHARACTERS = 256 * 1024
+
+_LEADING = r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+_PRINT = re.compile(_LEADING + r"PRINT\b", re.IGNORECASE | re.DOTALL)
+_EMIT = re.compile(r"\bEMIT\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class QueryDoor:
+    """How one endpoint reads requests and writes answers, its preferred content type first."""
+
+    parse: Callable[[Mapping[str, Any]], Request]
+    answers: Mapping[str, type[AnswerWriter]]
+    field: str
+
+    async def __call__(self, request: HttpRequest) -> Response:
+        services: Services = request.app.state.services
+        body = await read_object(request, services.settings.limits.body_bytes)
+        asked = self.parse(body)
+        if not asked.text.strip():
+            raise ApiError(BAD_REQUEST, f'"{self.field}" field must be populated')
+        try:
+            if _PRINT.match(asked.text):
+                return await _print(request, services, asked, self)
+            answer = self.answers[negotiate(request, self.answers)]
+            return await _query(services, asked, answer)
+        except HeadraceError as error:
+            return error_response(entity_of(error, asked.text))
+
+
+QUERY = QueryDoor(
+    statement_request,
+    {KSQL_JSON: StreamedAnswer, JSON: StreamedAnswer, DELIMITED: DelimitedAnswer},
+    "ksql",
+)
+QUERY_STREAM = QueryDoor(
+    stream_request,
+    {DELIMITED: DelimitedAnswer, JSON: ArrayAnswer, KSQL_JSON: StreamedAnswer},
+    "sql",
+)
+
+
+async def _query(services: Services, asked: Request, answer: type[AnswerWriter]) -> Response:
+    push = bool(_EMIT.search(asked.text))
+    if not push:
+        opened = await services.workers.queries.run(Opened.by, services, asked, answer)
+        return opened.response(lambda: None)
+    services.take_push_slot()
+    try:
+        opened = await services.workers.statements.run(Opened.by, services, asked, answer)
+    except BaseException:
+        services.free_push_slot()
+        raise
+    return opened.response(services.free_push_slot)
+
+
+@dataclass
+class Opened:
+    """A query that was started, what it has said so far, and whether that is all."""
+
+    services: Services
+    query: RunningQuery
+    writer: AnswerWriter
+    text: str
+    statement: str
+    over: bool = False
+    rows: int = 0
+    deadline: float | None = None
+
+    @staticmethod
+    def by(services: Services, asked: Request, answer: type[AnswerWriter]) -> Opened:
+        """Runs on a thread: starts the query, and finishes it too if it is quickly done."""
+        query = services.engine.query(asked)
+        try:
+            writer = answer(query)
+            opened = Opened(services, query, writer, writer.start(), asked.text)
+            if query.kind is QueryKind.PULL:
+                opened._finish_soon()
+            elif services.settings.limits.query_seconds is not None:
+                opened.deadline = time.monotonic() + services.settings.limits.query_seconds
+        except BaseException:
+            query.close()
+            raise
+        if opened.over:
+            query.close()
+        return opened
+
+    def _finish_soon(self) -> None:
+        until = time.monotonic() + WHOLE_SECONDS
+        parts = [self.text]
+        size = 0
+        while not self.over and size < WHOLE_CHARACTERS and (left := until - time.monotonic()) > 0:
+            text, self.over = self._step(left)
+            parts.append(text)
+            size += len(text)
+        self.text = "".join(parts)
+
+    def step(self) -> Chunk:
+        chunk = self._step(STEP_SECONDS)
+        return chunk if chunk.text else Chunk(self.writer.idle, chunk.over)
+
+    def _step(self, seconds: float) -> Chunk:
+        limits: Limits = self.services.settings.limits
+        batch = self.query.next_batch(seconds)
+        if batch is None:
+            return Chunk(self.writer.end(self.query.final_message), over=True)
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise ApiError(
+                BAD_REQUEST, f"The query ran longer than the limit of {limits.query_seconds} s."
+            )
+        self.rows += len(batch)
+        if limits.query_rows is not None and self.rows > limits.query_rows:
+            raise ApiError(
+                BAD_REQUEST, f"The query returned more rows than the limit of {limits.query_rows}."
+            )
+        return Chunk(self.writer.rows(batch) if batch else "")
+
+    def response(self, release: Callable[[], None]) -> Response:
+        if self.over:
+            release()
+            return Response(self.text, media_type=self.writer.content_type)
+        source = Source(self.step, self.writer.error, self.query.close, self.statement)
+        return StreamResponse(self.services, source, self.text, self.writer.content_type, release)
+
+
+async def _print(
+    request: HttpRequest, services: Services, asked: Request, door: QueryDoor
+) -> Response:
+    """PRINT has no rows, only lines of text; `/query-stream` knows one content type for them."""
+    content_type = negotiate(request, door.answers)
+    if door is QUERY_STREAM and content_type != DELIMITED:
+        raise ApiError(NOT_ACCEPTABLE, f"PRINT is answered as {DELIMITED} only.")
+    printed = await services.workers.statements.run(services.engine.print_topic, asked)
+    source = Source(lambda: _lines(printed), _error_line, printed.close, asked.text)
+    return StreamResponse(services, source, "", content_type)
+
+
+def _lines(printed: PrintedTopic) -> Chunk:
+    lines = printed.next_batch(STEP_SECONDS)
+    if lines is None:
+        return Chunk("", over=True)
+    return Chunk("".join([line + "\n" for line in lines]))
+
+
+def _error_line(error: ErrorEntity) -> str:
+    return dumps(error.to_json()) + "\n"
+
+
+async def close_query(request: HttpRequest) -> Response:
+    services: Services = request.app.state.services
+    body = await read_object(request, services.settings.limits.body_bytes)
+    query_id = member(body, "queryId", str)
+    if query_id is None:
+        raise invalid("Missing required creator property 'queryId'")
+    engine: Engine = services.engine
+    if not await services.workers.status.run(engine.close_query, query_id):
+        raise ApiError(BAD_REQUEST, f"No query with id {query_id}")
+    return Response()

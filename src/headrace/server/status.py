@@ -1,0 +1,80 @@
+"""Small endpoints: what the server is, how it is, and what became of commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import RedirectResponse, Response
+
+from headrace.server.answers import JSON, KSQL_JSON, dumps
+from headrace.server.bodies import negotiate
+from headrace.server.failures import NOT_FOUND, ApiError
+from headrace.server.ports import Engine
+from headrace.server.streams import Services
+
+
+def json_response(request: HttpRequest, value: Any, status: int = 200) -> Response:
+    content_type = negotiate(request, (KSQL_JSON, JSON))
+    return Response(dumps(value), status_code=status, media_type=content_type)
+
+
+async def _ask(request: HttpRequest, question: Callable[[Engine], Any]) -> Any:
+    services: Services = request.app.state.services
+    return await services.workers.status.run(question, services.engine)
+
+
+async def info(request: HttpRequest) -> Response:
+    return json_response(request, (await _ask(request, lambda e: e.info())).to_json())
+
+
+async def healthcheck(request: HttpRequest) -> Response:
+    """200 when healthy; 503 otherwise, so that load balancers need not read the body."""
+    health = await _ask(request, lambda e: e.health())
+    return json_response(request, health.to_json(), 200 if health.is_healthy else 503)
+
+
+async def cluster_status(request: HttpRequest) -> Response:
+    return json_response(request, (await _ask(request, lambda e: e.cluster_status())).to_json())
+
+
+async def command_status(request: HttpRequest) -> Response:
+    command = "/".join(request.path_params[part] for part in ("type", "entity", "action"))
+    status = await _ask(request, lambda e: e.command_status(command))
+    if status is None:
+        raise ApiError(NOT_FOUND, "Command not found")
+    return json_response(request, status.to_json())
+
+
+async def command_statuses(request: HttpRequest) -> Response:
+    statuses = await _ask(request, lambda e: e.command_statuses())
+    states = {command: status.status.value for command, status in statuses.items()}
+    return json_response(request, {"commandStatuses": states})
+
+
+async def is_valid_property(request: HttpRequest) -> Response:
+    await _ask(request, lambda e: e.check_property(request.path_params["property"]))
+    return json_response(request, True)
+
+
+async def metadata(request: HttpRequest) -> Response:
+    server = await _ask(request, lambda e: e.info())
+    return json_response(request, {"version": server.version, "clusterId": _cluster_id(server)})
+
+
+async def cluster_id(request: HttpRequest) -> Response:
+    return json_response(request, _cluster_id(await _ask(request, lambda e: e.info())))
+
+
+def _cluster_id(server: Any) -> dict[str, Any]:
+    clusters = {"kafka-cluster": server.kafka_cluster_id, "ksql-cluster": server.ksql_service_id}
+    return {"scope": {"path": [], "clusters": clusters}, "id": ""}
+
+
+async def alive(request: HttpRequest) -> Response:
+    return Response("{}", media_type=JSON)
+
+
+async def root(request: HttpRequest) -> Response:
+    return RedirectResponse("/info", status_code=307)

@@ -1,0 +1,163 @@
+"""Responses that last: pumped from a blocking source to a client that may leave at any time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from headrace.model.entities import ErrorEntity
+from headrace.server.failures import MAX_PUSH_QUERIES, STOPPING, ApiError, entity_of
+from headrace.server.ports import Engine
+from headrace.server.settings import ServerSettings
+from headrace.server.workers import Workers
+
+# How long a source is asked to wait for its next rows: bounds how long its thread outlives it.
+STEP_SECONDS = 1.0
+# A client that takes nothing for so long is taken for dead.
+WRITE_SECONDS = 600.0
+
+
+class Chunk(NamedTuple):
+    text: str
+    over: bool = False
+
+
+@dataclass
+class Services:
+    """What every endpoint works with. `stopping` is set when the server goes down."""
+
+    engine: Engine
+    settings: ServerSettings
+    workers: Workers
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    push_queries: int = 0
+
+    def take_push_slot(self) -> None:
+        if self.push_queries >= self.settings.limits.push_queries:
+            raise ApiError(MAX_PUSH_QUERIES, "Maximum number of push queries exceeded")
+        self.push_queries += 1
+
+    def free_push_slot(self) -> None:
+        self.push_queries -= 1
+
+
+class Source:
+    """Where a lasting response comes from: chunks, an error's form, and an end.
+
+    `step` blocks for a moment; `close` may come while `step` runs, and makes it return.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[], Chunk],
+        error: Callable[[ErrorEntity], str],
+        close: Callable[[], None],
+        statement: str,
+    ) -> None:
+        self.step = step
+        self.error = error
+        self.close = close
+        self.statement = statement
+
+
+class Departed(Exception):
+    """The client has gone, or takes nothing any more."""
+
+
+class Stopped(Exception):
+    """The server goes down."""
+
+
+class Watch:
+    """Waits for work, for the client to leave, and for the server to stop: what comes first.
+
+    Without `receive` the work itself has to notice that the client has left.
+    """
+
+    def __init__(self, services: Services, receive: Receive | None = None) -> None:
+        leaving = _until_disconnect(receive) if receive else asyncio.Event().wait()
+        self._gone: asyncio.Future[Any] = asyncio.ensure_future(leaving)
+        self._stopping = asyncio.ensure_future(services.stopping.wait())
+
+    async def race(self, work: Any, seconds: float | None = None) -> Any:
+        task = asyncio.ensure_future(work)
+        await asyncio.wait(
+            {task, self._gone, self._stopping},
+            timeout=seconds,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if task.done():
+            return task.result()
+        task.cancel()
+        raise Stopped if self._stopping.done() and not self._gone.done() else Departed
+
+    def end(self) -> None:
+        self._gone.cancel()
+        self._stopping.cancel()
+
+
+async def _until_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] not in ("http.disconnect", "websocket.disconnect"):
+        pass
+
+
+class StreamResponse(Response):
+    """Sends `first`, then chunk after chunk of the source. `release` runs once, at the end."""
+
+    def __init__(
+        self,
+        services: Services,
+        source: Source,
+        first: str,
+        content_type: str,
+        release: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(media_type=content_type)
+        del self.headers["content-length"]
+        self.services = services
+        self.source = source
+        self.first = first
+        self.release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        watch = Watch(self.services, receive)
+
+        async def write(text: str) -> None:
+            body = {"type": "http.response.body", "body": text.encode(), "more_body": True}
+            await watch.race(send(body), WRITE_SECONDS)
+
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            await write(self.first)
+            await self._pump(watch, write)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except Departed:
+            pass
+        finally:
+            watch.end()
+            self.release()
+            with suppress(ApiError):  # no thread free: the pool is going down
+                await self.services.workers.status.run(self.source.close)
+
+    async def _pump(self, watch: Watch, write: Callable[[str], Any]) -> None:
+        over = False
+        while not over:
+            try:
+                text, over = await watch.race(self.services.workers.streams.run(self.source.step))
+            except Departed:
+                raise
+            except Stopped:
+                text, over = self.source.error(STOPPING), True
+            except Exception as error:
+                text, over = self.source.error(entity_of(error, self.source.statement)), True
+            if text:
+                try:
+                    await write(text)
+                except Stopped:
+                    return
