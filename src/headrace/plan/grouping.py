@@ -22,7 +22,6 @@ from headrace.plan.nodes import Selected
 from headrace.plan.projecting import (
     KEY_ONCE,
     Choice,
-    check_clashes,
     check_unique,
     key_first,
     selected_columns,
@@ -80,16 +79,13 @@ def _project(
     planning: Planning, node: nodes.Node, binder: Binder, chosen: Sequence[Choice]
 ) -> nodes.Project:
     selected = selected_columns(binder, node.schema, chosen)
+    check_unique(Column(s.column.name, s.column.type) for s in selected)
     if planning.analysis.persistent:
         selected = key_first(selected)
         values = [s for s in selected if s.column.namespace is not Namespace.KEY]
         if not values:
             raise StatementError("The projection contains no value columns.")
     schema = Schema.of(s.column for s in selected)
-    if planning.analysis.persistent:
-        check_clashes(schema)
-    else:
-        check_unique(Column(c.name, c.type) for c in schema)
     return nodes.Project(schema, node.kind, node, tuple(selected))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from headrace.plan.expressions import ColumnValue, Expression
 from headrace.plan.names import Aliases, join_column
 from headrace.plan.reading import as_value, read, star
 from headrace.plan.scope import Aliased
+from headrace.plan.serdes import check_key_columns
 from headrace.plan.stage import Planning, Projection, Stage, evaluated, missing_key
 from headrace.plan.wording import text
 from headrace.sql import ast
@@ -87,6 +89,7 @@ def join_stage(planning: Planning) -> Stage:
         last.resolve(planning) if certain else lambda e: e,
         tuple(checks),
         names,
+        frozenset(join_column(s.alias, c.name) for s in side.sources for c in s.source.schema.key),
     )
 
 
@@ -349,11 +352,16 @@ def _late_checks(
     def partitions() -> None:
         check_partitions(planning.view, left.sources, right.sources[-1])
 
+    def key() -> None:
+        shown = joined.selected and join_column(joined.selected.source or "", joined.selected.name)
+        column = joined.side.node.schema.key[0]
+        check_key_columns([dataclasses.replace(column, name=shown or column.name)])
+
     def repartitions() -> None:
         check_repartitions(left.sources, step.left_on, right.sources[0], step.right_on)
 
     repartitioned = [repartitions] if left.is_source else []
-    return [partitions, within, *repartitioned]
+    return [partitions, within, key, *repartitioned]
 
 
 def _check_within(step: JoinStep, left: Side, right: Side) -> None:

@@ -54,9 +54,12 @@ def rekey_stage(planning: Planning, stage: Stage) -> Stage:
 
 
 def _star(stage: Stage, source: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """The new key first, columns of the old one last."""
+    """The new key first, then each source's columns, those of its old key last."""
+    if source is None and len(stage.stars) > 2:
+        parts = (_star(stage, alias, names)[len(names) :] for alias in stage.stars if alias)
+        return (*names, *(n for part in parts for n in part))
     columns = [n for n in stage.stars[source] if n not in names]
-    old = {c.name for c in stage.node.schema.key}
+    old = stage.source_keys
     bounds = [n for n in columns if n in WINDOW_BOUNDS]
     values = [n for n in columns if n not in WINDOW_BOUNDS]
     return (

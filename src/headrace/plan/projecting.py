@@ -29,20 +29,26 @@ class Choice:
     alias: str
 
 
-def choices(planning: Planning, stage: Stage, target: Schema | None) -> list[Choice]:
-    """The projection with stars and `struct->*` spelled out; `target` is an INSERT's sink."""
+def choices(
+    planning: Planning, stage: Stage, target: Schema | None, *, grouped: bool = False
+) -> list[Choice]:
+    """The projection with stars and `struct->*` spelled out; `target` is an INSERT's sink.
+
+    A grouped query has a key of its own, so the stage's key means nothing to its projection.
+    """
     chosen: list[Choice] = []
     binder = planning.binder(stage.node)
+    resolve = (lambda e: e) if grouped else stage.resolve
     for index, item in enumerate(planning.analysis.select):
         match item:
             case Item(expression, alias):
-                resolved = stage.resolve(planning.flatten(expression))
+                resolved = resolve(planning.flatten(expression))
                 chosen.append(Choice(_fitting(resolved, target, index), alias))
             case Star(source):
                 for name in stage.star(source):
-                    chosen.append(Choice(stage.resolve(ast.ColumnRef(None, name)), name))
+                    chosen.append(Choice(resolve(ast.ColumnRef(None, name)), name))
             case Fields(base):
-                resolved = stage.resolve(planning.flatten(base))
+                resolved = resolve(planning.flatten(base))
                 for field in _struct_of(binder, resolved).fields:
                     chosen.append(Choice(ast.Dereference(resolved, field.name), field.name))
     return chosen

@@ -6,7 +6,7 @@ push query). Planning asks the catalog for facts and nothing else, and leaves no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headrace.model.errors import StatementError
@@ -23,7 +23,7 @@ from headrace.plan.grouping import aggregate, aggregate_calls, check_key, window
 from headrace.plan.joining import join_stage
 from headrace.plan.partitioning import rekey_stage
 from headrace.plan.projecting import check_clashes, choices, project
-from headrace.plan.properties import COMMON, with_clause
+from headrace.plan.properties import COMMON, timestamp_column, with_clause
 from headrace.plan.prune import prune
 from headrace.plan.reading import read_stage
 from headrace.plan.sink import TopicOptions, check_key_format, sink_source, topic_options
@@ -54,7 +54,7 @@ def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planne
     """A query whose rows go to whoever asked, for as long as they listen."""
     analysis = analyze(query, view, persistent=False, pull=False)
     check_sources(analysis, query.group_by is not None)
-    result = _plan(Planning(analysis, view, settings), None, None)
+    result = _plan(Planning(analysis, view, settings), _Sink())
     node = nodes.Answer(result.schema, result.kind, result, query.limit)
     return _planned(node, analysis)
 
@@ -65,7 +65,10 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_key_format(analysis, clause)
     check_sources(analysis, statement.query.group_by is not None)
-    result = _plan(Planning(analysis, view, settings), statement.name, None)
+    planning = Planning(analysis, view, settings)
+    result = _plan(
+        planning, _Sink(statement.name, check=lambda schema: timestamp_column(clause, schema))
+    )
     _check_result_kind(statement, result.kind)
     window = _sink_window(analysis, result)
     sink = sink_source(statement.name, analysis, result, clause, settings, window)
@@ -85,7 +88,7 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
     sink = view.source(statement.target)
     if sink is None:
         raise StatementError(
-            f"Exception while preparing statement: {_target(statement)}"
+            f"Exception while preparing statement: {at(statement.position)}"
             f"Source {quote(statement.target)} does not exist."
         )
     if sink.is_table:
@@ -100,7 +103,7 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
         )
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_sources(analysis, statement.query.group_by is not None)
-    result = _plan(Planning(analysis, view, settings), sink.name, sink.schema)
+    result = _plan(Planning(analysis, view, settings), _Sink(sink.name, sink.schema))
     if sink.read_only:
         raise StatementError(f"Cannot insert into read-only {sink.kind.value.lower()}: {sink.name}")
     if result.kind is not sink.kind:
@@ -128,8 +131,20 @@ def plan_query(
 # ------------------------------------------------------------------------------------ the plan
 
 
-def _plan(planning: Planning, sink: str | None, target: Schema | None) -> nodes.Node:
-    """The query's nodes up to its projection; `sink` is the name of what they fill."""
+@dataclass(frozen=True)
+class _Sink:
+    """What a query fills: nothing, a source of that name, or one that exists (`target`).
+
+    `check` looks at the result's columns before its key is looked for.
+    """
+
+    name: str | None = None
+    target: Schema | None = None
+    check: Callable[[Schema], object] = lambda schema: None
+
+
+def _plan(planning: Planning, sink: _Sink) -> nodes.Node:
+    """The query's nodes up to its projection."""
     analysis = planning.analysis
     stage = join_stage(planning) if analysis.scope.is_join else read_stage(analysis.left)
     if analysis.where is not None:
@@ -140,31 +155,25 @@ def _plan(planning: Planning, sink: str | None, target: Schema | None) -> nodes.
         stage = rekey_stage(planning, stage)
     if analysis.table_functions:
         stage = explode_stage(planning, stage)
-    node = (
-        _grouped(planning, stage, sink, target)
-        if analysis.group_by is not None
-        else _projected(planning, stage, sink, target)
-    )
+    finish = _grouped if analysis.group_by is not None else _projected
+    node = finish(planning, stage, sink)
     for check in stage.checks:
         check()
     return node
 
 
-def _grouped(
-    planning: Planning, stage: Stage, sink: str | None, target: Schema | None
-) -> nodes.Node:
-    chosen = choices(planning, stage, target)
+def _grouped(planning: Planning, stage: Stage, sink: _Sink) -> nodes.Node:
+    chosen = choices(planning, stage, sink.target, grouped=True)
     node = aggregate(planning, stage, chosen)
     if planning.analysis.emit is ast.Emit.FINAL and planning.analysis.window is None:
         raise StatementError("EMIT FINAL is only supported for windowed aggregations.")
-    if sink is not None:
-        check_key(planning, chosen, sink, aggregate_calls(planning, chosen))
+    if sink.name is not None:
+        sink.check(node.schema)
+        check_key(planning, chosen, sink.name, aggregate_calls(planning, chosen))
     return node
 
 
-def _projected(
-    planning: Planning, stage: Stage, sink: str | None, target: Schema | None
-) -> nodes.Node:
+def _projected(planning: Planning, stage: Stage, sink: _Sink) -> nodes.Node:
     analysis = planning.analysis
     if analysis.window is not None:
         raise StatementError(
@@ -172,11 +181,12 @@ def _projected(
         )
     if analysis.having is not None:
         raise StatementError("HAVING clause requires a GROUP BY clause.")
-    node = project(planning, stage, choices(planning, stage, target))
+    node = project(planning, stage, choices(planning, stage, sink.target))
     if analysis.emit is ast.Emit.FINAL:
         raise StatementError("EMIT FINAL is only supported for windowed aggregations.")
-    if sink is not None:
-        stage.check_key(_flat_projection(planning), sink)
+    if sink.name is not None:
+        sink.check(node.schema)
+        stage.check_key(_flat_projection(planning), sink.name)
         check_clashes(node.schema)
     return node
 
@@ -247,13 +257,6 @@ def _as_declared(node: nodes.Node, target: Schema) -> nodes.Node:
         for s, c in zip(node.selected, target, strict=True)
     )
     return nodes.Project(target, node.kind, node.input, selected)
-
-
-def _target(statement: ast.InsertInto) -> str:
-    position = statement.position
-    if position is None:
-        return ""
-    return f"Line: {position.line}, Col: {position.column + len('INSERT INTO') + 1}: "
 
 
 def _planned(

@@ -64,7 +64,12 @@ def read_stage(aliased: Aliased) -> Stage:
                 raise missing_key(sink, "key column", keys)
 
     columns = star(aliased.source)
-    return Stage(read(aliased, False), {None: columns, aliased.alias: columns}, check_key)
+    return Stage(
+        read(aliased, False),
+        {None: columns, aliased.alias: columns},
+        check_key,
+        source_keys=frozenset(key.name for key in keys),
+    )
 
 
 def as_value(column: Column) -> Column:

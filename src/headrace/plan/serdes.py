@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headrace.model.errors import StatementError
-from headrace.model.schema import Schema
+from headrace.model.schema import Column, Schema
 from headrace.model.sources import Serde
 from headrace.model.types import Map, quote, walk
 from headrace.plan.properties import WithClause
@@ -95,7 +97,11 @@ def check_wrap(clause: WithClause, format_: str, single: bool) -> None:
 
 def check_schema(schema: Schema, key: Serde, value: Serde) -> None:
     """What no format can hold."""
-    for column in schema.key:
+    check_key_columns(schema.key)
+
+
+def check_key_columns(columns: Iterable[Column]) -> None:
+    for column in columns:
         if any(isinstance(t, Map) for t in walk(column.type)):
             raise StatementError(
                 "Map keys, including types that contain maps, are not supported as they may lead "

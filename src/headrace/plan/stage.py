@@ -63,6 +63,7 @@ class Stage:
     `check_key` raises unless the projection has the key; it is given the sink's name.
     `checks` are rules that ksqlDB applies only once all of a query has been understood.
     `key_names` says how messages call a key column whose name the plan made up.
+    `source_keys` are the columns that are key columns of their sources.
     """
 
     node: Node
@@ -71,6 +72,7 @@ class Stage:
     resolve: Callable[[ast.Expression], ast.Expression] = lambda e: e
     checks: tuple[Callable[[], None], ...] = ()
     key_names: Mapping[str, str] = field(default_factory=dict)
+    source_keys: frozenset[str] = frozenset()
 
     def on(self, node: Node) -> Stage:
         """The same for a node that changes neither columns nor key."""
