@@ -40,6 +40,11 @@ def test_pull_delimited_is_the_default(http, engine):
     assert engine.queries[head["queryId"]].closed.is_set()
 
 
+def test_rows_at_hand_are_answered_without_a_thread(http, engine):
+    answer = http.post("/query-stream", json={"sql": "SELECT * FROM AT_HAND;"})
+    assert [json.loads(line) for line in answer.text.splitlines()][1:] == ROWS
+
+
 def test_pull_json(http, engine):
     answer = http.post("/query-stream", json={"sql": PULL}, headers={"accept": "application/json"})
     assert answer.headers["content-type"] == "application/json"

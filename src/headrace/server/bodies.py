@@ -58,17 +58,20 @@ async def read_body(request: HttpRequest, limit: int) -> bytes:
     return b"".join(chunks)
 
 
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
+
+
 def parse_json(data: bytes | str) -> Any:
     """Strict JSON; numbers with a fraction keep their digits as Decimal."""
     try:
-        return json.loads(data, parse_float=Decimal, parse_constant=_no_constant)
+        return _DECODER.decode(data if isinstance(data, str) else data.decode())
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise invalid(reason) from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def invalid(reason: str) -> ApiError:

@@ -69,6 +69,14 @@ class Engine(Protocol):
         """Starts the one SELECT of the request, push or pull as its text says."""
         ...
 
+    def answer_now(self, request: Request) -> RunningQuery | None:
+        """The query, if its rows are at hand; None sends it to `query`.
+
+        Called on the event loop, unlike all others: it must take microseconds and never wait.
+        A lookup by key is worth it; a thread would cost more than the lookup.
+        """
+        ...
+
     def print_topic(self, request: Request) -> PrintedTopic: ...
 
     def insert(self, target: str, properties: Mapping[str, object]) -> Inserter: ...

@@ -90,8 +90,11 @@ QUERY_STREAM = QueryDoor(
 async def _query(services: Services, asked: Request, answer: type[AnswerWriter]) -> Response:
     push = bool(_EMIT.search(asked.text))
     if not push:
+        ready = services.engine.answer_now(asked)
+        if ready is not None:
+            return Opened.of(ready, services, asked, answer).response()
         opened = await services.workers.queries.run(Opened.by, services, asked, answer)
-        return opened.response(lambda: None)
+        return opened.response()
     services.take_push_slot()
     try:
         opened = await services.workers.statements.run(Opened.by, services, asked, answer)
@@ -117,7 +120,12 @@ class Opened:
     @staticmethod
     def by(services: Services, asked: Request, answer: type[AnswerWriter]) -> Opened:
         """Runs on a thread: starts the query, and finishes it too if it is quickly done."""
-        query = services.engine.query(asked)
+        return Opened.of(services.engine.query(asked), services, asked, answer)
+
+    @staticmethod
+    def of(
+        query: RunningQuery, services: Services, asked: Request, answer: type[AnswerWriter]
+    ) -> Opened:
         try:
             writer = answer(query)
             opened = Opened(services, query, writer, writer.start(), asked.text)
@@ -162,7 +170,7 @@ class Opened:
             )
         return Chunk(self.writer.rows(batch) if batch else "")
 
-    def response(self, release: Callable[[], None]) -> Response:
+    def response(self, release: Callable[[], None] = lambda: None) -> Response:
         if self.over:
             release()
             return Response(self.text, media_type=self.writer.content_type)
