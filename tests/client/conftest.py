@@ -1,0 +1,14 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+
+
+@pytest.fixture(scope="module")
+def server():
+    from running import running
+
+    with running() as (engine, url):
+        yield engine, url
