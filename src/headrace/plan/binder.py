@@ -129,7 +129,8 @@ class Binder:
         try:
             type_ = arithmetic_type(e.op, left.type, right.type)
         except StatementError as problem:
-            raise StatementError(f"Error processing expression: {text(e)}. {problem}") from None
+            message = f"Error processing expression: {text(e)}. {problem}"
+            raise StatementError(message, text(e)) from None
         return bound.Arithmetic(type_, e.op, left, right)
 
     def sign(self, e: ast.Sign) -> bound.Expression:
@@ -195,8 +196,11 @@ class Binder:
 
     def between(self, e: ast.Between) -> bound.Expression:
         value, low, high = self.bind(e.value), self.bind(e.lower), self.bind(e.upper)
-        self._check_comparable(">=", e.value, value, e.lower, low)
-        self._check_comparable("<=", e.value, value, e.upper, high)
+        try:
+            self._check_comparable(">=", e.value, value, e.lower, low)
+            self._check_comparable("<=", e.value, value, e.upper, high)
+        except StatementError as problem:
+            raise EvaluationError(str(problem)) from None
         return bound.Between(BOOLEAN, value, low, high)
 
     def in_list(self, e: ast.InList) -> bound.Expression:

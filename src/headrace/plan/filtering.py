@@ -17,19 +17,22 @@ from headrace.sql import ast
 _TIMES = frozenset({ROWTIME, *WINDOW_BOUNDS})
 
 
-def predicate(binder: Binder, expression: ast.Expression, clause: str) -> Expression:
-    """The condition of a clause, which has to be boolean."""
-    timed = with_times(expression)
+def predicate(
+    binder: Binder, expression: ast.Expression, clause: str, role: str = "Predicate"
+) -> Expression:
+    """The condition of a clause, which has to be boolean; `role` is its name in messages."""
+    timed, written = with_times(expression), text(expression)
     try:
         bound = binder.bind(timed)
     except EvaluationError as e:
-        raise StatementError(f"Invalid Predicate: {e}. expression: {text(timed)}") from None
+        raise StatementError(f"Invalid {role}: {e}. expression: {written}", written) from None
     except StatementError as e:
-        raise StatementError(f"Error in {clause} expression: {e}") from None
+        raise StatementError(f"Error in {clause} expression: {e}", written) from None
     if bound.type != BOOLEAN:
         raise StatementError(
             f"Type error in {clause} expression: Should evaluate to boolean but is "
-            f"{text(expression)} ({bound.type}) instead."
+            f"{written} ({bound.type}) instead.",
+            written,
         )
     return bound
 

@@ -61,6 +61,9 @@ def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planne
 
 def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: Settings) -> Planned:
     """CREATE STREAM|TABLE … AS SELECT."""
+    if statement.query.limit is not None:
+        kind = "STREAM" if isinstance(statement, ast.CreateStreamAsSelect) else "TABLE"
+        raise StatementError(f"CREATE {kind} AS SELECT statements don't support LIMIT clause.")
     clause = with_clause(statement.properties, COMMON)
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_key_format(analysis, clause)

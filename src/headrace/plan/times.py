@@ -8,6 +8,7 @@ import re
 from headrace.model.errors import StatementError
 
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+_DAY = 86_400_000
 _TIME_SHAPE = "00:00:00.000"
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 _TIME = re.compile(r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?")
@@ -37,7 +38,7 @@ def parse_timestamp(text: str) -> int:
     clock += _TIME_SHAPE[len(clock) :]
     try:
         days = _days(date if separator else _completed(date))
-        return days * 86_400_000 + _milliseconds(clock) - _offset(zone)
+        return days * _DAY + _milliseconds(clock, _DAY) - _offset(zone)
     except ValueError as e:
         raise StatementError(f"Failed to parse timestamp '{text}': {e}{_TIMESTAMP_HELP}") from None
 
@@ -73,15 +74,16 @@ def _days(text: str) -> int:
         raise ValueError(f"Text '{text}' could not be parsed: {e}") from None
 
 
-def _milliseconds(text: str) -> int:
+def _milliseconds(text: str, latest: int = _DAY - 1) -> int:
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(f"Text '{text}' could not be parsed at index 0")
     hour, minute, second = (int(part or 0) for part in match.group(1, 2, 3))
-    if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"Text '{text}' could not be parsed: Invalid value")
     fraction = int((match[4] or "").ljust(9, "0")[:3])
-    return ((hour * 60 + minute) * 60 + second) * 1000 + fraction
+    result = ((hour * 60 + minute) * 60 + second) * 1000 + fraction
+    if minute > 59 or second > 59 or result > latest:
+        raise ValueError(f"Text '{text}' could not be parsed: Invalid value")
+    return result
 
 
 def _offset(text: str) -> int:
