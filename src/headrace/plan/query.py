@@ -26,6 +26,7 @@ from headrace.plan.projecting import check_clashes, choices, project
 from headrace.plan.properties import COMMON, timestamp_column, with_clause
 from headrace.plan.prune import prune
 from headrace.plan.reading import read_stage
+from headrace.plan.replace import check_source_upgrade
 from headrace.plan.sink import TopicOptions, check_key_format, sink_source, topic_options
 from headrace.plan.stage import Planning, Projection, Stage
 from headrace.plan.view import CatalogView
@@ -81,6 +82,8 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
             f"Cannot add {result.kind.value.lower()} '{statement.name}': "
             f"A {existing.kind.value.lower()} with the same name already exists"
         )
+    if existing is not None and statement.or_replace:
+        check_source_upgrade(existing, sink)
     partitions = view.partitions(analysis.left.source.topic)
     topic = topic_options(clause, partitions)
     return _planned(_write(result, sink), analysis, sink, topic)

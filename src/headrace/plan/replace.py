@@ -1,0 +1,171 @@
+"""CREATE OR REPLACE: what may change, and what a running query's state would not survive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from headrace.model.errors import StatementError
+from headrace.model.schema import Column, Namespace, Schema
+from headrace.model.sources import Source, SourceKind
+from headrace.model.types import quote
+from headrace.plan import nodes
+from headrace.plan.explain import describe
+from headrace.plan.expressions import columns_used
+
+# ------------------------------------------------------------------------------------- sources
+
+
+def check_source_upgrade(existing: Source, new: Source) -> None:
+    """A source may gain columns at its end; all else has to stay as it is."""
+    problems = [
+        _changed(existing, name, str(old), str(now))
+        for name, old, now in (
+            ("type", f"K{existing.kind.value}", f"K{new.kind.value}"),
+            ("topic", _topic(existing), _topic(new)),
+            ("timestampColumn", existing.timestamp, new.timestamp),
+        )
+        if old != now
+    ]
+    schema = _schema_problem(existing.schema, new.schema)
+    if schema is not None:
+        whole = _changed(existing, "schema", str(existing.schema), str(new.schema))
+        problems.append(f"{whole}. ({schema})")
+    if problems:
+        raise StatementError(f"Cannot upgrade data source: {_NEXT.join(problems)}")
+
+
+_NEXT = "\n\tAND "
+
+
+def _changed(source: Source, what: str, old: str, new: str) -> str:
+    return f"DataSource '{quote(source.name)}' has {what} = {old} which is not upgradeable to {new}"
+
+
+def _topic(source: Source) -> tuple[object, ...]:
+    return source.topic, source.key.format, source.value.format, source.window
+
+
+def _schema_problem(old: Schema, new: Schema) -> str | None:
+    lost = _lost(old.key, new.key)
+    if lost:
+        return (
+            "Key columns must be identical. The following key columns are changed, missing or "
+            f"reordered: [{lost}]"
+        )
+    lost = _lost(old.columns, new.columns)
+    return f"The following columns are changed, missing or reordered: [{lost}]" if lost else None
+
+
+def _lost(old: Sequence[Column], new: Sequence[Column]) -> str:
+    kept = set(_placed(new))
+    return ", ".join(str(column) for place, column in _placed(old) if (place, column) not in kept)
+
+
+def _placed(columns: Sequence[Column]) -> Iterator[tuple[int, Column]]:
+    """Each column with its place among those read from the same part of a record."""
+    counts = dict.fromkeys(Namespace, 0)
+    for column in columns:
+        yield counts[column.namespace], column
+        counts[column.namespace] += 1
+
+
+# ------------------------------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step that must not change; `facts` are its properties in the words of messages."""
+
+    name: str
+    facts: Mapping[str, object]
+
+
+def check_query_upgrade(old: nodes.Node, new: nodes.Node) -> None:
+    """Projections and filters may change freely; what keeps state or place may not."""
+    before, after = list(_steps(old)), list(_steps(new))
+    for a, b in zip(before, after, strict=False):
+        if a.name != b.name:
+            raise _mismatch(a, "class", a.name, b.name)
+        for what, value in a.facts.items():
+            if value != b.facts[what]:
+                raise _mismatch(a, what, value, b.facts[what])
+    if len(before) != len(after):
+        step = max(before, after, key=len)[min(len(before), len(after))]
+        raise _mismatch(step, "class", len(before), len(after))
+
+
+def _mismatch(step: _Step, what: str, old: object, new: object) -> StatementError:
+    return StatementError(
+        f"Query is not upgradeable. Plan step of type {step.name} must have matching {what}. "
+        f"Values differ: {old} vs. {new}"
+    )
+
+
+def _steps(node: nodes.Node) -> Iterator[_Step]:
+    match node:
+        case nodes.Write():
+            facts = {
+                "formats": (node.key.format, node.value.format),
+                "topicName": node.topic,
+                "timestampColumn": node.timestamp,
+            }
+            yield _Step(_named(node, "Sink"), facts)
+        case nodes.ReadSource():
+            if node.window is not None:
+                raise _unsupported(f"Windowed{_named(node, 'Source')}")
+            facts = {
+                "topicName": node.topic,
+                "formats": (node.key.format, node.value.format),
+                "timestampColumn": node.timestamp,
+            }
+            yield _Step(_named(node, "Source"), facts)
+        case nodes.Rekey():
+            keys = [describe(k.expression) for k in node.keys]
+            yield _Step("StreamSelectKey", {"keyExpressions": keys})
+        case nodes.Aggregate():
+            yield from _aggregate(node)
+        case nodes.ForeignKeyJoin():
+            raise _unsupported("ForeignKeyTableTableJoin")
+        case nodes.Join() | nodes.FlatMap():
+            raise _unsupported(
+                "StreamFlatMap" if isinstance(node, nodes.FlatMap) else type(node).__name__
+            )
+    for below in nodes.inputs(node):
+        yield from _steps(below)
+
+
+def _aggregate(node: nodes.Aggregate) -> Iterator[_Step]:
+    if node.window is not None:
+        raise _unsupported("StreamWindowedAggregate")
+    if node.input.kind is SourceKind.TABLE:
+        raise _unsupported("TableAggregate")
+    calls = [f"{c.function}({', '.join(map(describe, c.args))})" for c in node.calls]
+    yield _Step(
+        "StreamAggregate",
+        {
+            "columns not part of aggregate": f"[{', '.join(map(quote, _read_by(node)))}]",
+            "aggregate functions": calls,
+        },
+    )
+    keys = [describe(k.expression) for k in node.keys]
+    yield _Step("StreamGroupBy", {"group by clause": keys})
+
+
+def _read_by(node: nodes.Aggregate) -> list[str]:
+    """The columns that a grouped query reads, in the order it names them."""
+    expressions = [k.expression for k in node.keys]
+    expressions += [arg for call in node.calls for arg in call.args]
+    below = node.input
+    while isinstance(below, nodes.Filter):
+        expressions.append(below.predicate)
+        below = below.input
+    return list(dict.fromkeys(name for e in expressions for name in sorted(columns_used(e))))
+
+
+def _named(node: nodes.Node, what: str) -> str:
+    return f"{node.kind.value.capitalize()}{what}"
+
+
+def _unsupported(step: str) -> StatementError:
+    return StatementError(f"Upgrades not yet supported for {step}")
