@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.spark.kernels.kernel import BEGINNING, Output, Store
+from headrace.spark.kernels.kernel import Output, Store
 
 
 class Runner:
@@ -22,16 +22,20 @@ class Runner:
         """Rows are (side, key, values, time); gives (key, values, time)."""
         out = Output()
         self.kernel.run(self._numbered(rows), out)
-        if self.spec.timed and rows:
-            now = max(self.store.now, *(r[3] for r in rows))
-            self.store.now = now
-            self.kernel.advance(now, out)
+        if self.spec.timed:
+            for side in (0, 1):
+                times = [row[3] for row in rows if row[0] == side]
+                self.store.times[side] = max([self.store.times[side], *times])
+                if times and max(times) == self.store.now:
+                    self.kernel.advance(side, self.store.now, out)
         return self._said(out)
 
-    def tick(self, now: int) -> list[tuple[Any, Any, int]]:
+    def tick(self, now: int, side: int = 0) -> list[tuple[Any, Any, int]]:
+        """Rows of that time came, in other buckets."""
         out = Output()
-        self.store.now = max(self.store.now, now)
-        self.kernel.advance(self.store.now, out)
+        self.store.times[side] = max(self.store.times[side], now)
+        if now == self.store.now:
+            self.kernel.advance(side, now, out)
         return self._said(out)
 
     def reopen(self) -> None:
@@ -44,10 +48,10 @@ class Runner:
         return sum(len(table.data) for table in self.store.tables)
 
     def _numbered(self, rows: Iterable[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-        now = self.store.now if self.store.now != BEGINNING else BEGINNING
+        now = list(self.store.times)
         for at, (side, key, values, time) in enumerate(rows):
-            now = max(now, time)
-            yield (at, side, key, values, time, now)
+            now[side] = max(now[side], time)
+            yield (at, side, key, values, time, now[side])
 
     def _said(self, out: Output) -> list[tuple[Any, Any, int]]:
         self.late += out.late

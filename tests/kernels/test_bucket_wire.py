@@ -1,11 +1,10 @@
 import pyarrow as pa
-from pyspark.sql.types import StringType
 
 from headrace.spark import bucket_wire as wires
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
-from headrace.spark.kernels.kernel import BEGINNING, Output
+from headrace.spark.kernels.kernel import BEGINNING, Output, freeze
 
-KEY = StringType()
+NEVER = [BEGINNING, BEGINNING]
 ENTRIES = pa.list_(pa.string())
 
 
@@ -92,15 +91,15 @@ def test_rows_reach_their_bucket_in_order_with_the_stream_time_of_the_task():
     rows = [(0, "a", 1, 10, 0), (1, "b", 2, 30, 1), (0, "a", None, 20, 2), (1, "b", 4, 5, 3)]
     parcels = pack(w, batch(rows[:2]), batch(rows[2:]))
     first, second, *others = wires.labels(4)
-    inbox = Inbox(w, parcels[first], BEGINNING)
+    inbox = Inbox(w, parcels[first], NEVER)
     assert list(inbox.rows()) == [(0, 0, "a", (1,), 10, 10), (1, 0, "a", None, 20, 30)]
-    assert list(Inbox(w, parcels[second], 40).rows()) == [
+    assert list(Inbox(w, parcels[second], [40, NEVER[1]]).rows()) == [
         (0, 0, "b", (2,), 30, 40),
         (1, 0, "b", (4,), 5, 40),
     ]
     for label in others:
-        quiet = Inbox(w, parcels[label], BEGINNING)
-        assert (quiet.count, quiet.now) == (0, 30)
+        quiet = Inbox(w, parcels[label], NEVER)
+        assert (quiet.count, quiet.ticks, quiet.times[0]) == (0, {0: 30}, 30)
 
 
 def test_sequences_merge_by_stream_time_and_stay_in_order_within():
@@ -108,7 +107,7 @@ def test_sequences_merge_by_stream_time_and_stay_in_order_within():
     left = pack(w, batch([(0, "a", 1, 10, 0), (0, "a", 2, 5, 1), (0, "a", 3, 30, 2)], 0, 2))
     right = pack(w, batch([(0, "a", 7, 10, 0), (0, "a", 8, 20, 1)], 1, 2), sequence=1)
     (label,) = left
-    inbox = Inbox(w, [*right[label], *left[label]], BEGINNING)
+    inbox = Inbox(w, [*right[label], *left[label]], NEVER)
     assert [(r[1], r[3]) for r in inbox.rows()] == [
         (0, (1,)),
         (0, (2,)),
@@ -126,7 +125,7 @@ def test_rows_of_an_earlier_kernel_are_put_back_in_order():
         (0, "c", 3, 10, 1, None, False, 30),
     ]
     (parcels,) = pack(w, batch(rows)).values()
-    assert [r[2] for r in Inbox(w, parcels, BEGINNING).rows()] == ["a", "c", "b"]
+    assert [r[2] for r in Inbox(w, parcels, NEVER).rows()] == ["a", "c", "b"]
 
 
 def test_log_entries_leave_on_dead_rows_of_their_own():
@@ -134,18 +133,18 @@ def test_log_entries_leave_on_dead_rows_of_their_own():
     rows = [(1, "a", 1, 10, 0, ["broken"], True), (1, "b", 2, 11, 1, ["odd"], False)]
     parcels = pack(w, batch(rows))
     first, second, *_ = wires.labels(4)
-    dead = unpack(w, Inbox(w, parcels[first], BEGINNING).results(Output()))
+    dead = unpack(w, Inbox(w, parcels[first], NEVER).results(Output()))
     assert [(r["k"], r[wires.ERRORS], r[wires.DEAD]) for r in dead] == [
         (None, ["broken"], True),
         (None, ["odd"], True),
     ]
-    assert [r[2] for r in Inbox(w, parcels[second], BEGINNING).rows()] == ["b"]
+    assert [r[2] for r in Inbox(w, parcels[second], NEVER).rows()] == ["b"]
 
 
 def test_results_carry_the_place_of_the_row_that_caused_them():
     w = wire()
     parcels = pack(w, batch([(0, "a", 1, 10, 5), (0, "b", 2, 8, 6)]))
-    inbox = Inbox(w, parcels[wires.labels(4)[0]], BEGINNING)
+    inbox = Inbox(w, parcels[wires.labels(4)[0]], NEVER)
     list(inbox.rows())
     out = Output()
     out.rows = [(1, "b", (7,), 8), (0, "a", None, 10), (-1, "z", (9,), 1)]
@@ -167,7 +166,7 @@ def test_results_carry_the_place_of_the_row_that_caused_them():
 def test_coalescing_keeps_the_last_row_of_a_key():
     w = wire(coalesce=True)
     parcels = pack(w, batch([(0, "a", 1, 10, 5)]))
-    inbox = Inbox(w, parcels[wires.labels(4)[0]], BEGINNING)
+    inbox = Inbox(w, parcels[wires.labels(4)[0]], NEVER)
     list(inbox.rows())
     out = Output()
     out.rows = [(0, "a", (1,), 1), (0, "b", (2,), 1), (0, "a", (3,), 1)]
@@ -175,7 +174,7 @@ def test_coalescing_keeps_the_last_row_of_a_key():
 
 
 def test_nested_keys_are_frozen():
-    assert wires.freeze([{"a": [1]}, None]) == (((1,),), None)
+    assert freeze([{"a": [1]}, None]) == (((1,),), None)
 
 
 def test_labels_spread_evenly_over_tasks():

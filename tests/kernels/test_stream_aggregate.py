@@ -121,3 +121,13 @@ def test_state_stays_bounded_over_many_windows():
         sizes.append(runner.size())
     assert max(sizes) <= 15
     assert runner.feed(row("k0", 1, 5)) == []
+
+
+def test_retention_forgets_results_that_a_jump_of_time_leaves_behind():
+    window = TimeWindow.of(10, grace=5)
+    rows = [row("a", 1, 0), row("a", 1, 10), row("a", 1, 29)]
+    kept = Runner(StreamAggregate((COUNT,), window=window, final=True))
+    assert [r[0] for r in kept.feed(*rows)] == [("a", 0, 10), ("a", 10, 20)]
+    forgetful = Runner(StreamAggregate((COUNT,), window=window, final=True, retention=15))
+    assert [r[0] for r in forgetful.feed(*rows)] == [("a", 10, 20)]
+    assert forgetful.size() == 1

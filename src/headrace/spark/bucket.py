@@ -107,6 +107,14 @@ def apply_kernel(
     return run.mapInArrow(wires.unpacker(wire.output), output)
 
 
+def in_order_by(rows: DataFrame, key: Sequence[Column]) -> DataFrame:
+    """A kernel's output with the rows of each `key` in the order of the rows that caused them.
+
+    Needed where that key is not the one by which the kernel had its buckets.
+    """
+    return rows.repartition(*key).mapInArrow(wires.in_order, rows.schema)
+
+
 @dataclass(frozen=True)
 class _Side:
     rows: DataFrame
@@ -216,13 +224,15 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         parcels = [Parcel(*row) for row in rows]
         bucket = Bucket.open(self._cells, self._kernel, _memory)
-        inbox = Inbox(self._wire, parcels, bucket.store.now)
+        inbox = Inbox(self._wire, parcels, bucket.store.times)
         out = Output()
         if inbox.count:
             bucket.kernel.run(inbox.rows(), out)
-        if self._kernel.timed and inbox.now > bucket.store.now:
-            bucket.store.now = inbox.now
-            bucket.kernel.advance(inbox.now, out)
+        if self._kernel.timed:
+            bucket.store.times = inbox.times
+            for side, reached in inbox.ticks.items():
+                if reached == bucket.store.now:
+                    bucket.kernel.advance(side, reached, out)
         bucket.commit(self._cells, _memory)
         for data in inbox.results(out):
             yield Row(data=data)

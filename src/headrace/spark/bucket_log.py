@@ -65,11 +65,11 @@ class Head:
     version: int = 0
     lineage: list[tuple[int, bytes]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    now: int = 0
+    times: list[int] = field(default_factory=list)
 
     def dump(self) -> bytes:
         runs = [(r.last, r.parts, r.size) for r in self.runs]
-        fields = (self.layout, self.bucket, self.version, self.lineage, runs, self.now)
+        fields = (self.layout, self.bucket, self.version, self.lineage, runs, self.times)
         return pickle.dumps((FORMAT, *fields), protocol=5)
 
     @classmethod
@@ -79,12 +79,12 @@ class Head:
             raise StateMismatch(
                 f"The query's state has format {version}, but this version reads format {FORMAT}."
             )
-        was, bucket, number, lineage, runs, now = fields
+        was, bucket, number, lineage, runs, times = fields
         if was != layout:
             raise StateMismatch(
                 f"The query's state was written for '{was}' and cannot be read as '{layout}'."
             )
-        return cls(was, bucket, number, lineage, [Run(*run) for run in runs], now)
+        return cls(was, bucket, number, lineage, [Run(*run) for run in runs], times)
 
 
 class Bucket:
@@ -100,7 +100,7 @@ class Bucket:
         data = cells.get(0, 0)
         if data is None:
             store = Store(spec.tables)
-            head = Head(spec.layout, os.urandom(16), now=store.now)
+            head = Head(spec.layout, os.urandom(16), times=list(store.times))
             return cls(head, store, spec.open(store))
         head = Head.load(data, spec.layout)
         held = memory.take(head.bucket)
@@ -112,7 +112,7 @@ class Bucket:
         for run in head.runs:
             if run.last > known:
                 _restore(_load(cells, run), store, kernel)
-        store.now = head.now
+        store.times = list(head.times)
         return cls(head, store, kernel)
 
     def commit(self, cells: Cells, memory: Memory) -> None:
@@ -125,8 +125,8 @@ class Bucket:
             self._append(cells)
             for table in store.tables:
                 table.changed.clear()
-        if changed or store.now != head.now:
-            head.now = store.now
+        if changed or store.times != head.times:
+            head.times = list(store.times)
             cells.put(0, 0, head.dump())
         if head.lineage:
             size = sum(run.size for run in head.runs) * _EXPANSION

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from headrace.spark.kernels.kernel import Output, Row
+from headrace.spark.kernels.kernel import Output, Row, freeze
 
 # Columns of every row that goes into a kernel, beside key and values.
 BUCKET, SIDE = "$bucket", "$side"
@@ -77,11 +77,11 @@ def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Recor
         sequence = context.partitionId() if context is not None else 0
         packing = _Packing(wire, sequence)
         if wire.ordered:
-            batches = _in_order(batches)
+            batches = in_order(batches)
         for batch in batches:
             if batch.num_rows:
                 yield _parcels(packing.rows(batch))
-        if wire.timed and packing.now is not None:
+        if wire.timed:
             yield _parcels(packing.ticks())
 
     return pack
@@ -93,7 +93,7 @@ class _Packing:
         self._sequence = sequence
         self._number = 0
         self._labels = np.array(labels(wire.buckets), dtype=np.int32)
-        self.now: int | None = None
+        self._times: dict[int, int] = {}
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         if self._wire.has_errors:
@@ -103,33 +103,30 @@ class _Packing:
                 yield (int(self._labels[0]), self._sequence, self._next(), PASSED, 0, data)
         if not batch.num_rows:
             return
-        times = batch.column(TIME).to_numpy(zero_copy_only=False)
-        now = np.maximum.accumulate(times)
-        if self.now is not None:
-            now = np.maximum(now, self.now)
-        self.now = int(now[-1])
+        sides = batch.column(SIDE).to_numpy(zero_copy_only=False)
+        for side in np.unique(sides).tolist():
+            mine = batch if (sides == side).all() else batch.filter(pa.array(sides == side))
+            yield from self._split(self._clocked(mine, side), side)
+
+    def _clocked(self, batch: pa.RecordBatch, side: int) -> dict[str, pa.Array]:
+        """The rows' columns, with the stream time of each row."""
+        now = np.maximum.accumulate(batch.column(TIME).to_numpy(zero_copy_only=False))
+        if side in self._times:
+            now = np.maximum(now, self._times[side])
+        self._times[side] = int(now[-1])
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns[NOW] = pa.array(now)
         if ORDER not in columns or columns[ORDER].null_count == batch.num_rows:
             columns[ORDER] = columns[NOW]
-        sides = batch.column(SIDE).to_numpy(zero_copy_only=False)
-        if sides[0] == sides[-1] and (sides == sides[0]).all():
-            yield from self._split(columns, int(sides[0]), None)
-        else:
-            for side in np.unique(sides).tolist():
-                yield from self._split(columns, side, np.flatnonzero(sides == side))
+        return columns
 
-    def _split(
-        self, columns: dict[str, pa.Array], side: int, chosen: Any
-    ) -> Iterator[tuple[Any, ...]]:
+    def _split(self, columns: dict[str, pa.Array], side: int) -> Iterator[tuple[Any, ...]]:
         """A parcel for each bucket that has rows, which stay in order."""
         schema = self._wire.sides[side].schema
         buckets = columns[BUCKET].to_numpy(zero_copy_only=False)
-        places = np.arange(len(buckets)) if chosen is None else chosen
-        buckets = buckets[places]
         by_bucket = np.argsort(buckets, kind="stable")
         rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
-        rows = rows.take(pa.array(places[by_bucket]))
+        rows = rows.take(pa.array(by_bucket))
         found, starts = np.unique(buckets[by_bucket], return_index=True)
         ends = [*starts[1:].tolist(), rows.num_rows]
         for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
@@ -138,9 +135,11 @@ class _Packing:
             yield (label, self._sequence, self._next(), ROWS, side, data)
 
     def ticks(self) -> Iterator[tuple[Any, ...]]:
-        data = str(self.now).encode()
-        for label in self._labels.tolist():
-            yield (label, self._sequence, self._next(), TICK, 0, data)
+        """Tells every bucket how far time came on each side."""
+        for side, time in self._times.items():
+            data = str(time).encode()
+            for label in self._labels.tolist():
+                yield (label, self._sequence, self._next(), TICK, side, data)
 
     def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Rows that have log entries leave their entries here; what is alive goes on without."""
@@ -182,7 +181,7 @@ def _parcels(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def _in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of an earlier kernel come bucket by bucket; this puts them back in their order.
 
     Rows straight from a topic are in order, and have none yet.
@@ -213,10 +212,14 @@ class Parcel:
 class Inbox:
     """The parcels of one bucket in one batch, opened."""
 
-    def __init__(self, wire: Wire, parcels: Iterable[Parcel], before: int) -> None:
+    def __init__(self, wire: Wire, parcels: Iterable[Parcel], before: Sequence[int]) -> None:
         ordered = sorted(parcels, key=lambda p: (p.sequence, p.number))
         self.passed = [p.data for p in ordered if p.kind == PASSED]
-        self.now = max([before, *(int(p.data) for p in ordered if p.kind == TICK)])
+        # How far each side came in this batch, in whatever bucket.
+        self.ticks: dict[int, int] = {}
+        for p in ordered:
+            if p.kind == TICK:
+                self.ticks[p.side] = max(int(p.data), self.ticks.get(p.side, int(p.data)))
         batches: list[tuple[int, pa.Table]] = []
         for side in wire.precedence:
             schema = wire.sides[side].schema
@@ -230,6 +233,7 @@ class Inbox:
         self._wire = wire
         self._batches = batches
         self._before = before
+        self.times = [max(t, self.ticks.get(side, t)) for side, t in enumerate(before)]
         self._merge()
 
     def _merge(self) -> None:
@@ -256,21 +260,30 @@ class Inbox:
         sides: list[int] = []
         keys: list[Any] = []
         values: list[Any] = []
+        nows: list[int] = []
         for side, table in self._batches:
             wire = self._wire.sides[side]
             sides += [side] * table.num_rows
+            nows += self._nows(side, table)
             keys += _keys(table, wire)
             values += _values(table, wire)
-        now = np.maximum.accumulate(self._tails[NOW].to_numpy())
-        now = np.maximum(now, self._before) if self._before > now[0] else now
-        self.now = max(self.now, int(now[-1]))
         times = self._tails[TIME].to_pylist()
         if self._permutation is not None:
             permutation = self._permutation.tolist()
             sides = [sides[i] for i in permutation]
             keys = [keys[i] for i in permutation]
             values = [values[i] for i in permutation]
-        return zip(range(self.count), sides, keys, values, times, now.tolist(), strict=True)
+            nows = [nows[i] for i in permutation]
+        return zip(range(self.count), sides, keys, values, times, nows, strict=True)
+
+    def _nows(self, side: int, table: pa.Table) -> list[int]:
+        """The side's stream time at each of its rows, in the order of the rows."""
+        order = np.argsort(table.column(ORDER).to_numpy(), kind="stable")
+        reached = np.maximum.accumulate(table.column(NOW).to_numpy()[order])
+        now = np.empty(len(order), dtype=np.int64)
+        now[order] = np.maximum(reached, self._before[side])
+        result: list[int] = now.tolist()
+        return result
 
     def results(self, out: Output) -> Iterator[bytes]:
         """The kernel's output, as parcels in the output's schema."""
@@ -322,7 +335,7 @@ class Inbox:
     def _caused(self, name: str, at: pa.Array | None, count: int) -> Any:
         """A column of the rows that caused the results; time's passing counts as the last row."""
         if at is None:
-            return [self.now] * count if name == ORDER else [None] * count
+            return [max(self.times)] * count if name == ORDER else [None] * count
         places = at.to_numpy()
         return self._tails[name].take(pa.array(places % self.count))
 
@@ -336,7 +349,7 @@ class Inbox:
             said, late = [*said, []], [*late, out.late]
         count = len(said)
         given: dict[str, Any] = {ERRORS: said, DEAD: [True] * count, LATE: late}
-        given[TIME] = [self.now] * count
+        given[TIME] = [max(self.times)] * count
         arrays = [
             pa.array(given[field.name], type=field.type)
             if field.name in given
@@ -366,15 +379,6 @@ def _frozen(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_nested(column.type):
         return [freeze(value) for value in values]
     return values
-
-
-def freeze(value: Any) -> Any:
-    """A value that can be a key, and still be written as the Arrow type it came from."""
-    if isinstance(value, list):
-        return tuple(freeze(v) for v in value)
-    if isinstance(value, dict):
-        return tuple(freeze(v) for v in value.values())
-    return value
 
 
 def _values(table: pa.Table, wire: SideWire) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -43,8 +43,11 @@ class StreamAggregate:
 
     A row's values are the `carried` columns, which the result shows as of the latest row, and
     then whatever the calls take as arguments. With `final` a window's result leaves once, when the
-    window closes. With `coalesce` a group's result leaves once a batch. Rows without a key are
-    left out; a tombstone of an input that is windowed still counts as seen for stream time only.
+    window closes. With `coalesce` a group's result leaves once a batch. Rows without a key or
+    without values are left out.
+
+    Kafka Streams forgets final results that a jump of stream time carries beyond its window store's
+    retention. `retention` does the same, exactly if there is one bucket; None keeps all results.
     """
 
     calls: tuple[Call, ...]
@@ -52,6 +55,7 @@ class StreamAggregate:
     window: TimeWindow | None = None
     final: bool = False
     coalesce: bool = False
+    retention: int | None = None
 
     tables: ClassVar[int] = 1
 
@@ -114,10 +118,10 @@ class UnwindowedAggregation:
             entry = data[key]
             emit((at, key, result(entry), entry[0]))
 
-    def advance(self, now: int, out: Output) -> None:
+    def advance(self, side: int, now: int, out: Output) -> None:
         raise AssertionError("an unwindowed aggregate has no use for stream time")
 
-    def restored(self, table: int, entries: Iterable[Any]) -> None:
+    def restored(self, table: int, entries: Collection[Any]) -> None:
         """There is no index."""
 
 
@@ -132,6 +136,7 @@ class WindowedAggregation:
     ) -> None:
         self._coalesce = spec.coalesce
         self._final = spec.final
+        self._retention = spec.retention
         self._window = window
         self._accumulator = accumulator
         self._store = store
@@ -172,31 +177,38 @@ class WindowedAggregation:
                     elif self._coalesce:
                         latest[place] = at
             if self._final:
-                self._close(at, closed, out)
+                self._close(at, closed, now, out)
         if not self._final:
             for place, at in latest.items():
                 entry = data[place]
                 key_out = (place[0], place[1], place[1] + size)
                 emit((at, key_out, accumulator.result(entry), entry[0]))
-            self._close(-1, closed, out)
+            self._close(-1, closed, None, out)
 
-    def advance(self, now: int, out: Output) -> None:
-        self._close(-1, now - self._window.grace, out)
+    def advance(self, side: int, now: int, out: Output) -> None:
+        self._close(-1, now - self._window.grace, None, out)
 
-    def restored(self, table: int, entries: Iterable[Any]) -> None:
+    def restored(self, table: int, entries: Collection[Any]) -> None:
         size, add = self._window.size, self._expiry.add
         for place in entries:
             add(place[1] + size, place)
 
-    def _close(self, at: int, closed: int, out: Output) -> None:
+    def _close(self, at: int, closed: int, now: int | None, out: Output) -> None:
         data, size = self._table.data, self._window.size
+        forgotten = self._forgotten(now)
         for end, places in self._expiry.due(closed):
             # A place may be indexed more than once: by this worker and from what others wrote.
             live = [p for p in dict.fromkeys(places) if p in data]
-            if self._final:
+            if self._final and end - size >= forgotten:
                 for place in in_key_order(live):
                     entry = data[place]
                     key_out = (place[0], end - size, end)
                     out.rows.append((at, key_out, self._accumulator.result(entry), entry[0]))
             for place in live:
                 self._table.remove(place)
+
+    def _forgotten(self, now: int | None) -> int:
+        """Windows that start before this are beyond retention when a row of time `now` is in."""
+        if now is None or self._retention is None:
+            return 0
+        return now // self._window.advance * self._window.advance - self._retention

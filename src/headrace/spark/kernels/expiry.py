@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -24,6 +24,10 @@ class Expiry:
         else:
             keys.append(key)
 
+    def first(self) -> int | None:
+        """The earliest time at which something is due."""
+        return self._times[0] if self._times else None
+
     def due(self, now: int) -> Iterator[tuple[int, list[Any]]]:
         """Takes out what is due at or before `now`: earliest first, then in the order added."""
         while self._times and self._times[0] <= now:
@@ -31,9 +35,9 @@ class Expiry:
             yield time, self._keys.pop(time)
 
 
-def in_key_order(places: list[tuple[Any, int]]) -> list[tuple[Any, int]]:
+def in_key_order(places: list[Any], by: Callable[[Any], Any] | None = None) -> list[Any]:
     """Kafka Streams lets go of what is due at one time in the order of the keys."""
     try:
-        return sorted(places)
+        return sorted(places, key=by)
     except TypeError:  # keys with nulls have no order: as they came
         return places

@@ -8,7 +8,7 @@ holds (say, which window closes next) is an index that it can rebuild from the s
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Any, ClassVar, Protocol
 
 # A key is opaque to kernels: one hashable value, or a tuple of them if the key has more columns.
@@ -17,13 +17,24 @@ Key = Hashable
 Values = tuple[Any, ...]
 
 # (at, side, key, values, time, now): `at` is the row's place in its batch, `time` its timestamp
-# and `now` the stream time as of this row: the highest timestamp seen so far, this row's included.
+# and `now` its side's stream time: the highest timestamp so far among all rows of that side, in
+# whatever bucket, this row included. The rows come in such an order that `now` never falls much
+# behind the other side's.
 Row = tuple[int, int, Key, Values | None, int, int]
 
 LEFT, RIGHT = 0, 1
 
 # Before the first row.
 BEGINNING = -(2**63)
+
+
+def freeze(value: Any) -> Any:
+    """A value that can be a key, and still be written as the Arrow type it came from."""
+    if isinstance(value, list | tuple):
+        return tuple(freeze(v) for v in value)
+    if isinstance(value, dict):
+        return tuple(freeze(v) for v in value.values())
+    return value
 
 
 class Output:
@@ -63,13 +74,17 @@ class Table:
 
 
 class Store:
-    """A bucket's state: some tables, and the stream time."""
+    """A bucket's state: some tables, and the stream time of each side as of the last batch."""
 
-    __slots__ = ("now", "tables")
+    __slots__ = ("tables", "times")
 
     def __init__(self, tables: int) -> None:
         self.tables = tuple(Table() for _ in range(tables))
-        self.now = BEGINNING
+        self.times = [BEGINNING, BEGINNING]
+
+    @property
+    def now(self) -> int:
+        return max(self.times)
 
 
 class Kernel(Protocol):
@@ -78,10 +93,11 @@ class Kernel(Protocol):
     def run(self, rows: Iterable[Row], out: Output) -> None:
         """Handles a batch's rows, in order."""
 
-    def advance(self, now: int, out: Output) -> None:
-        """Stream time moved without a row for this bucket; only asked of kernels that are timed."""
+    def advance(self, side: int, now: int, out: Output) -> None:
+        """After a batch: a side's rows, in whatever bucket, have come as far as `now`, which is
+        the stream time. Only asked of kernels that are timed."""
 
-    def restored(self, table: int, entries: Iterable[Any]) -> None:
+    def restored(self, table: int, entries: Collection[Any]) -> None:
         """Entries with these keys came from durable state: index them."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,8 +53,8 @@ class StreamTableJoining:
                 if match is not None:
                     emit((at, key, values + match, time))
 
-    def advance(self, now: int, out: Output) -> None:
+    def advance(self, side: int, now: int, out: Output) -> None:
         raise AssertionError("a stream-table join has no use for stream time")
 
-    def restored(self, table: int, entries: Iterable[Any]) -> None:
+    def restored(self, table: int, entries: Collection[Any]) -> None:
         """There is no index."""

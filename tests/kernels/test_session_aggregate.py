@@ -1,0 +1,98 @@
+from kernel_feeding import Count, Last, Runner
+
+from headrace.spark.kernels.session import SessionAggregate, SessionWindow
+from headrace.spark.kernels.steps import Call
+
+COUNT = Call("COUNT", Count(), ())
+
+
+def row(key, value, time):
+    return (0, key, (value,), time)
+
+
+def runner(gap=10, grace=None, calls=(COUNT,), **options):
+    return Runner(SessionAggregate(calls, SessionWindow.of(gap, grace), **options))
+
+
+def test_a_row_extends_its_session():
+    assert runner().feed(row("a", 1, 0), row("a", 1, 8)) == [
+        (("a", 0, 0), (1,), 0),
+        (("a", 0, 0), None, 0),
+        (("a", 0, 8), (2,), 8),
+    ]
+
+
+def test_the_gap_is_inclusive():
+    r = runner()
+    r.feed(row("a", 1, 0))
+    assert r.feed(row("a", 1, 10))[-1] == (("a", 0, 10), (2,), 10)
+    assert r.feed(row("a", 1, 21)) == [(("a", 21, 21), (1,), 21)]
+
+
+def test_a_row_of_the_same_time_replaces_without_a_tombstone():
+    assert runner().feed(row("a", 1, 5), row("a", 1, 5)) == [
+        (("a", 5, 5), (1,), 5),
+        (("a", 5, 5), (2,), 5),
+    ]
+
+
+def test_a_row_between_connects_sessions():
+    r = runner(calls=(Call("COLLECT", Last(), (0,)),))
+    r.feed(row("a", "x", 0), row("a", "y", 15))
+    assert r.feed(row("a", "z", 8)) == [
+        (("a", 0, 0), None, 0),
+        (("a", 15, 15), None, 15),
+        (("a", 0, 15), (["x", "y", "z"],), 15),
+    ]
+    assert r.size() == 1
+
+
+def test_sessions_of_other_keys_are_left_alone():
+    r = runner()
+    assert r.feed(row("a", 1, 0), row("b", 1, 1)) == [
+        (("a", 0, 0), (1,), 0),
+        (("b", 1, 1), (1,), 1),
+    ]
+
+
+def test_late_rows_are_dropped_unless_they_reach_an_open_session():
+    r = runner(gap=10, grace=5)
+    r.feed(row("a", 1, 0), row("a", 1, 30))
+    assert r.feed(row("a", 1, 14)) == []
+    assert r.late == 1
+    assert r.feed(row("a", 1, 15)) == [(("a", 15, 15), (1,), 15)]
+    assert r.feed(row("a", 1, 20))[-1] == (("a", 15, 30), (3,), 30)
+
+
+def test_final_sessions_leave_when_they_close():
+    r = runner(gap=10, grace=0, final=True)
+    assert r.feed(row("a", 1, 0), row("a", 1, 5), row("b", 1, 15)) == []
+    assert r.feed(row("b", 1, 16)) == [(("a", 0, 5), (2,), 5)]
+    assert r.tick(27) == [(("b", 15, 16), (2,), 16)]
+    assert r.size() == 0
+
+
+def test_closed_sessions_are_forgotten():
+    r = runner(gap=10, grace=10)
+    for i in range(1000):
+        r.feed(row("a", 1, i * 100))
+    assert r.size() == 1
+    assert len(r.kernel._sessions) == 1
+
+
+def test_a_restored_kernel_knows_the_sessions():
+    r = runner()
+    r.feed(row("a", 1, 0), row("a", 1, 30))
+    r.reopen()
+    assert r.feed(row("a", 1, 25))[-1] == (("a", 25, 30), (2,), 30)
+
+
+def test_sessions_merged_elsewhere_are_not_merged_again():
+    r = runner()
+    r.feed(row("a", 1, 0))
+    here = r.kernel
+    r.reopen()
+    r.feed(row("a", 1, 5))
+    here.restored(0, [("a", 0, 5)])
+    r.kernel = here
+    assert r.feed(row("a", 1, 7)) == [(("a", 0, 5), None, 5), (("a", 0, 7), (3,), 7)]
