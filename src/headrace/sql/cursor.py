@@ -49,8 +49,11 @@ class Cursor:
     """Errors of syntax end the parse at once. Errors of meaning are kept in `problems`: a statement
     is not read for its meaning before the whole text is known to be well-formed."""
 
+    rule = "type"  # of the grammar, that describes the whole text
+
     def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
         self.source = source
+        self.start = start
         self.tests = tests
         self.problems: list[ParseError] = []
         self.variables: list[VariableUse] = []
@@ -155,7 +158,8 @@ class Cursor:
 
     def error(self) -> ParseError:
         """The token here cannot stand here."""
-        return diagnose(self.source, self.index, tests=self.tests)
+        rule = "test_statement" if self.tests else self.rule
+        return diagnose(self.source, self.index, self.start, rule)
 
     def fail(self) -> NoReturn:
         raise self.error()

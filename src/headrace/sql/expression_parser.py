@@ -65,6 +65,8 @@ Predicate = Callable[["ExpressionParser", Expression, Position], Expression]
 
 
 class ExpressionParser(TypeParser):
+    rule = "single_expression"
+
     def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
         super().__init__(source, tests=tests, start=start)
         self.qualifiers: list[str] = []  # sources that columns were asked of
@@ -209,7 +211,7 @@ class ExpressionParser(TypeParser):
 
     def _simple_primary(self, position: Position) -> Expression:
         kind = self.kind
-        if kind in NUMBERS or kind in self._LITERALS or kind == "-":
+        if kind in NUMBERS or kind == "-" or (kind in self._LITERALS and not self._sees_named()):
             return self.literal(in_expression=True)
         if kind == "(":
             self.advance()
@@ -217,10 +219,8 @@ class ExpressionParser(TypeParser):
             self.expect(")")
             return inner
         special = self._SPECIAL.get(kind)
-        if special is not None and self.peek(1) == special[0]:
+        if special is not None and special[0] in ("", self.peek(1)):
             return special[1](self, position)
-        if kind == "CASE":
-            return self._case(position)
         name = self.identifier()
         following = self.kind
         if following == "string":
@@ -234,6 +234,10 @@ class ExpressionParser(TypeParser):
         if name in self._lambda_params:
             return LambdaVar(name, position=position)
         return ColumnRef(None, name, position=position)
+
+    def _sees_named(self) -> bool:
+        """Whether a variable here must be a name, by what follows it."""
+        return self.kind == "variable" and self.peek(1) in (".", "(", "string")
 
     def literal(self, *, in_expression: bool = False) -> Literal:
         position, kind = self.position, self.kind
@@ -332,9 +336,10 @@ class ExpressionParser(TypeParser):
         self.expect(":=")
         return self.expression()
 
-    # Words that begin something of their own when the symbol beside them follows.
+    # Words that begin something of their own, some only when a symbol follows.
     _SPECIAL: ClassVar[dict[str, tuple[str, Reader]]] = {
-        "CAST": ("(", _cast),
+        "CASE": ("", _case),
+        "CAST": ("", _cast),
         "ARRAY": ("[", _array),
         "MAP": ("(", _map),
         "STRUCT": ("(", _struct_value),

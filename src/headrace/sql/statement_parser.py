@@ -19,6 +19,8 @@ _ENDS = frozenset({";", "eof"})
 
 
 class StatementParser(QueryParser):
+    rule = "statements"
+
     def statement(self) -> Statement:
         position = self.position
         readers = TEST_STATEMENTS if self.tests else STATEMENTS

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from headrace.model.errors import Position
 from headrace.sql.keywords import KEYWORDS
 
+_WORDS = frozenset(KEYWORDS)
 _TOKEN = re.compile(
     r"""
       (?P<space>[ \r\n\t]+)
@@ -85,7 +86,7 @@ def tokenize(text: str) -> Source:
 def _token(group: str, value: str, text: str, offset: int) -> Token:
     if group == "word":
         upper = value.upper()
-        return Token(upper if upper in KEYWORDS else "identifier", value, offset)
+        return Token(upper if upper in _WORDS else "identifier", value, offset)
     if group == "symbol":
         return Token("<>" if value == "!=" else value, value, offset)
     if group == "number":
