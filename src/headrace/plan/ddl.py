@@ -119,10 +119,25 @@ def _window(clause: WithClause) -> WindowedKey | None:
     written, size = clause.text("WINDOW_TYPE"), clause.text("WINDOW_SIZE")
     if written is None:
         return None
+    if written.upper() not in WindowType.__members__:
+        raise StatementError(
+            f"Invalid value {written} for property WINDOW_TYPE: String must be one of: "
+            "SESSION, HOPPING, TUMBLING, null"
+        )
     type_ = WindowType(written.upper())
-    if size is None:
-        return WindowedKey(type_)
-    count, _, unit = size.strip().partition(" ")
+    if type_ is WindowType.SESSION and size is not None:
+        raise StatementError("'WINDOW_SIZE' should not be set for SESSION windows.")
+    return WindowedKey(type_, None if size is None else _duration(size))
+
+
+def _duration(text: str) -> int:
+    """The milliseconds of a text such as `30 SECONDS`."""
+    count, _, unit = text.strip().partition(" ")
     name = unit.strip().upper()
-    name = name if name.endswith("S") else name + "S"
-    return WindowedKey(type_, int(count) * _UNITS[name])
+    known = name if name.endswith("S") else f"{name}S"
+    problem = f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'."
+    if known not in _UNITS:
+        raise StatementError(f"{problem} Unknown time unit: '{name}'")
+    if not count.isdecimal():
+        raise StatementError(f"{problem} Not numeric: '{count}'")
+    return int(count) * _UNITS[known]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from headrace.model.errors import StatementError
+from headrace.plan.pull import Bound, Lookup, Range, plan_pull
+from headrace.sql.parser import parse_statement
+
+
+@pytest.fixture
+def pull(catalog):
+    catalog.run(
+        """
+        CREATE TABLE BY_NAME AS SELECT NAME, COUNT(*) AS N FROM S GROUP BY NAME;
+        CREATE TABLE HOURLY AS SELECT NAME, COUNT(*) AS N FROM S
+          WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY NAME;
+        CREATE TABLE PAIRS WITH (KEY_FORMAT='JSON') AS
+          SELECT NAME, AMOUNT, COUNT(*) AS N FROM S GROUP BY NAME, AMOUNT;
+        """
+    )
+    return lambda sql, **settings: plan_pull(
+        parse_statement(sql), catalog, {k.replace("_", "."): v for k, v in settings.items()}
+    )
+
+
+def test_a_key_is_looked_up(pull):
+    assert pull("SELECT * FROM BY_NAME WHERE NAME = 'a';").lookups == (Lookup(key=("a",)),)
+
+
+def test_alternatives_are_looked_up_each(pull):
+    plan = pull("SELECT * FROM BY_NAME WHERE (NAME IN ('a', 'b') OR NAME = 'c') AND N > 1;")
+    assert [lookup.key for lookup in plan.lookups] == [("a",), ("b",), ("c",)]
+
+
+def test_every_column_of_a_key_is_needed(pull):
+    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a' AND AMOUNT = 2 - 1;").lookups == (
+        Lookup(key=("a", 1)),
+    )
+    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a';").lookups is None
+
+
+def test_a_range_of_keys(pull):
+    assert pull("SELECT * FROM BY_NAME WHERE NAME >= 'a';").lookups == (
+        Lookup(range=Range(lower=Bound("a", True))),
+    )
+
+
+def test_windows_may_be_given_as_times(pull):
+    plan = pull(
+        "SELECT * FROM HOURLY WHERE NAME='a' AND WINDOWSTART >= '1970-01-02' AND WINDOWEND < 9;"
+    )
+    (lookup,) = plan.lookups
+    assert lookup.window_start == Range(lower=Bound(86_400_000, True))
+    assert lookup.window_end == Range(upper=Bound(9, False))
+
+
+def test_the_answer_marks_key_and_window(pull):
+    plan = pull("SELECT * FROM HOURLY;")
+    assert str(plan.schema) == (
+        "`NAME` STRING KEY, `WINDOWSTART` BIGINT KEY, `WINDOWEND` BIGINT KEY, `N` BIGINT"
+    )
+    assert plan.lookups is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT * FROM S JOIN T ON S.ID = T.ID", "Pull queries don't support JOIN clauses."),
+        ("SELECT COUNT(*) FROM S", "Pull queries don't support GROUP BY clauses."),
+        ("SELECT ROWOFFSET FROM S", "following columns in SELECT clauses: `ROWOFFSET`"),
+        ("SELECT *, N FROM BY_NAME", "only support wildcards"),
+        ("SELECT * FROM PAIRS WHERE AMOUNT IN ('1') AND NAME = 'a'", "'1' can not be converted"),
+        ("SELECT * FROM BY_NAME WHERE WINDOWSTART = 1", "WHERE column 'WINDOWSTART' cannot be"),
+        (
+            "SELECT * FROM HOURLY WHERE NAME='a' AND WINDOWSTART > 1 AND WINDOWSTART > 2",
+            "Duplicate `WINDOWSTART` bounds on: GREATER_THAN",
+        ),
+    ],
+)
+def test_what_is_refused(pull, sql, message):
+    with pytest.raises(StatementError) as refused:
+        pull(sql + ";")
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("", "Missing WHERE clause"),
+        ("WHERE N = 1", "WHERE clause missing key column for disjunct: (N = 1)"),
+        ("WHERE NAME <> 'a'", "must currently be '='"),
+        ("WHERE NAME = 'a' AND NAME = 'b'", "cannot be combined with other comparisons"),
+        ("WHERE NAME > 'a' OR NAME = 'b'", "Query requires table scan to be enabled"),
+    ],
+)
+def test_what_needs_a_scan_is_refused_where_scans_are_off(pull, where, message):
+    with pytest.raises(StatementError) as refused:
+        pull(f"SELECT * FROM BY_NAME {where};", ksql_query_pull_table_scan_enabled="false")
+    assert message in str(refused.value)
