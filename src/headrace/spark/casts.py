@@ -115,7 +115,7 @@ def parse_timestamp(value: Column) -> Fallible:
             F.regexp_extract(whole_time, r"^(.{12})", 1),
             F.when(zone == "", F.lit("+0000")).otherwise(F.regexp_replace(zone, ":", "")),
         ),
-        F.lit("yyyy-MM-dd'T'HH:mm:ss.SSSxx"),
+        "yyyy-MM-dd'T'HH:mm:ss.SSSxx",
     )
     return _checked(
         value,

@@ -1,4 +1,7 @@
-"""Plan nodes as DataFrame programs: one function for each kind of node, found by type."""
+"""How plan nodes become DataFrame programs: one function for each kind of node, found by type.
+
+The functions are in `stateless` and `stateful`; `program` brings them together.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,11 @@ from typing import TypeVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.formats import FORMATS
-from headrace.formats.base import Layout
-from headrace.functions.declare import CallContext
-from headrace.functions.registry import REGISTRY
-from headrace.model.fallible import Fallible
-from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, WINDOWEND, WINDOWSTART
-from headrace.model.sources import SourceKind, WindowType
+from headrace.formats.base import Format, Layout, Side
 from headrace.plan import nodes as n
-from headrace.plan.wording import describe
+from headrace.plan.explain import describe
 from headrace.spark.expressions import lower
-from headrace.spark.rows import (
-    DEAD,
-    ERRORS,
-    NULL,
-    OFFSET,
-    PARTITION,
-    TIME,
-    EntryWriter,
-    carried,
-    column,
-    no_entries,
-    select,
-    with_entries,
-)
-
-_PSEUDO = {ROWTIME: TIME, ROWPARTITION: PARTITION, ROWOFFSET: OFFSET}
+from headrace.spark.rows import DEAD, NULL, EntryWriter, column
 
 
 @dataclass(frozen=True)
@@ -46,7 +28,7 @@ class Context:
     """
 
     read: Callable[[n.ReadSource, bool], DataFrame]
-    layout: Callable[[n.ReadSource | n.Write, str], Layout]
+    layout: Callable[[n.ReadSource | n.Write, Side], tuple[Format, Layout]]
     entries: EntryWriter
     buckets: int = 16
     coalesce: bool = True
@@ -79,154 +61,7 @@ def lowered_kinds() -> frozenset[type[n.Node]]:
     return frozenset(_LOWERINGS)
 
 
-@lowers(n.ReadSource)
-def _read(node: n.ReadSource, context: Context) -> DataFrame:
-    shown = {original for _, original in node.outputs}
-    headers = [c for c in node.columns.headers if c.name in shown]
-    raw = context.read(node, bool(headers))
-    key_bytes, start, end = _windowed_key(node)
-    key = _decode(context.layout(node, "key"), key_bytes)
-    value = _decode(context.layout(node, "value"), F.col("value"))
-    decoded = raw.select(
-        key.value.alias("$k"),
-        value.value.alias("$v"),
-        _or_null(key.error).alias("$key_error"),
-        _or_null(value.error).alias("$value_error"),
-        F.col("key").alias("$key_bytes"),
-        F.col("value").alias("$value_bytes"),
-        start.alias("$start"),
-        end.alias("$end"),
-        *([F.col("headers").alias("$headers")] if headers else []),
-        F.unix_millis(F.col("timestamp")).alias(TIME),
-        F.col("partition").alias(PARTITION),
-        F.col("offset").alias(OFFSET),
-    )
-    at: dict[str, Column] = {c.name: column("$k").getField(c.name) for c in node.columns.key}
-    at |= {c.name: column("$v").getField(c.name) for c in node.columns.value}
-    at |= {c.name: _header(c.header_key) for c in headers}
-    time = _record_time(node, at)
-    at |= {name: column(where) for name, where in _PSEUDO.items() if name != ROWTIME}
-    at |= {ROWTIME: time.value, WINDOWSTART: column("$start"), WINDOWEND: column("$end")}
-
-    write = context.entries
-    topic = node.topic
-    entries = [
-        write.deserialization(
-            node.source, "key", column("$key_error"), column("$key_bytes"), topic
-        ),
-        write.deserialization(
-            node.source, "value", column("$value_error"), column("$value_bytes"), topic
-        ),
-    ]
-    dead = column("$key_error").isNotNull() | column("$value_error").isNotNull()
-    if time.error is not None:
-        entries.append(write.processing(f"{node.source}.Timestamp", time.error, "timestamp"))
-        dead = dead | time.error.isNotNull()
-    # Kafka Streams never lets a record without a time in.
-    live = dead | (time.value >= 0)
-    if node.kind is SourceKind.TABLE:
-        live = live & (dead | column("$key_bytes").isNotNull())
-    some = F.filter(F.array(*entries), lambda x: x.isNotNull())
-    return decoded.where(live).select(
-        *(at[original].alias(name) for name, original in node.outputs),
-        time.value.alias(TIME),
-        column("$value_bytes").isNull().alias(NULL),
-        column(PARTITION),
-        column(OFFSET),
-        F.when(dead, some).otherwise(no_entries()).alias(ERRORS),
-        dead.alias(DEAD),
-    )
-
-
-def _or_null(error: Column | None) -> Column:
-    return F.lit(None).cast("string") if error is None else error
-
-
-def _decode(layout: Layout, data: Column) -> Fallible:
-    if not layout.columns:
-        return Fallible(F.lit(None))
-    return FORMATS[layout.format].spark(layout).decode(data)
-
-
-def _windowed_key(node: n.ReadSource) -> tuple[Column, Column, Column]:
-    """The key's bytes without the window, and the window's bounds (null where there is none)."""
-    key = F.col("key")
-    none = F.lit(None).cast("bigint")
-    if node.window is None:
-        return key, none, none
-    length = F.octet_length(key)
-    if node.window.type is WindowType.SESSION:  # end, then start
-        inner = F.substring(key, F.lit(1), length - 16)
-        return (
-            inner,
-            _long(F.substring(key, length - 7, F.lit(8))),
-            _long(F.substring(key, length - 15, F.lit(8))),
-        )
-    start = _long(F.substring(key, length - 7, F.lit(8)))
-    return F.substring(key, F.lit(1), length - 8), start, start + F.lit(node.window.size_ms or 0)
-
-
-def _long(data: Column) -> Column:
-    return F.conv(F.hex(data), 16, -10).cast("bigint")
-
-
-def _header(key: str | None) -> Column:
-    headers = F.coalesce(
-        F.transform(
-            column("$headers"),
-            lambda h: F.struct(h["key"].alias("KEY"), h["value"].alias("VALUE")),
-        ),
-        F.array().cast("array<struct<KEY:string,VALUE:binary>>"),
-    )
-    if key is None:
-        return headers
-    return F.try_element_at(F.filter(headers, lambda h: h["KEY"] == key), F.lit(-1))["VALUE"]
-
-
-def _record_time(node: n.ReadSource | n.Write, at: Mapping[str, Column]) -> Fallible:
-    """The record's own time, or what the TIMESTAMP property says."""
-    if node.timestamp is None:
-        return Fallible(column(TIME))
-    value = at[node.timestamp.name]
-    if node.timestamp.format is None:
-        return Fallible(value.cast("bigint"))
-    parse = REGISTRY.find("STRINGTOTIMESTAMP", "STRINGTOTIMESTAMP(STRING, STRING)")
-    from headrace.model.types import BIGINT, STRING
-
-    result = parse.spark(
-        [value, F.lit(node.timestamp.format)],
-        CallContext((STRING, STRING), BIGINT, (None, node.timestamp.format)),
-    )
-    return result if isinstance(result, Fallible) else Fallible(result)
-
-
-@lowers(n.Filter)
-def _filter(node: n.Filter, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
-    predicate = lower(node.predicate)
-    passes = F.coalesce(predicate.value, F.lit(False)) & ~column(NULL)
-    columns = [column(c.name) for c in node.schema]
-    errors: list[Column] = []
-    failed = F.lit(False)
-    if predicate.error is not None:
-        what = describe(node.predicate)
-        errors = [context.entries.processing("Filter", predicate.error, what)]
-        errors = [F.when(~column(NULL) & ~column(DEAD), e) for e in errors]
-        failed = predicate.error.isNotNull() & ~column(NULL)
-    if node.kind is SourceKind.TABLE:
-        return select(rows, columns, null=~(passes & ~failed), errors=with_entries(errors))
-    kept = rows.where(column(DEAD) | failed | passes)
-    return select(kept, columns, errors=with_entries(errors), dead=column(DEAD) | failed)
-
-
-@lowers(n.Project)
-def _project(node: n.Project, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
-    columns, entries = _selected(node.selected, context, "Project")
-    return select(rows, columns, errors=with_entries(entries))
-
-
-def _selected(
+def selected_columns(
     selected: tuple[n.Selected, ...], context: Context, step: str
 ) -> tuple[list[Column], list[Column]]:
     """Columns under their names, null where they failed, and the entries of the failures."""
@@ -241,104 +76,3 @@ def _selected(
             entries.append(context.entries.processing(step, F.when(live, lowered.error), what))
         columns.append(value.alias(item.column.name))
     return columns, entries
-
-
-@lowers(n.FlatMap)
-def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
-    arrays, entries = [], []
-    for call in node.calls:
-        args = [lower(a) for a in call.args]
-        literals = [getattr(a, "value", None) for a in call.args]
-        types = tuple(a.type for a in call.args)
-        found = REGISTRY.find(call.function, call.signature)
-        made = found.spark([a.value for a in args], CallContext(types, call.column.type, literals))
-        result = made if isinstance(made, Fallible) else Fallible(made)
-        for error in [*(a.error for a in args), result.error]:
-            if error is not None:
-                entries.append(context.entries.processing("FlatMap", error, call.function))
-        arrays.append(result.value.alias(call.column.name))
-    kept = [column(c.name) for c in node.input.schema]
-    zipped = F.arrays_zip(*arrays) if arrays else F.array()
-    # A row that is only there for its log entries must survive an empty array.
-    lone = F.when(column(DEAD), F.array(F.lit(None).cast("boolean")))
-    longest = F.greatest(*(F.coalesce(F.size(a), F.lit(0)) for a in arrays), F.lit(0))
-    prepared = select(
-        rows,
-        [*kept, zipped.alias("$zipped"), lone.alias("$lone"), longest.alias("$longest")],
-        errors=with_entries(entries),
-    )
-    index = F.explode(
-        F.when(column(DEAD), F.array(F.lit(0))).otherwise(
-            F.when(column("$longest") > 0, F.sequence(F.lit(0), column("$longest") - 1))
-        )
-    )
-    exploded = prepared.select("*", index.alias("$index"))
-    item = F.get(column("$zipped"), column("$index"))
-    return exploded.select(
-        *kept,
-        *(item.getField(c.column.name).alias(c.column.name) for c in node.calls),
-        *carried(),
-    )
-
-
-@lowers(n.Rekey)
-def _rekey(node: n.Rekey, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
-    columns, entries = _selected(node.keys, context, "PartitionBy")
-    new = {item.column.name for item in node.keys}
-    kept = [column(c.name) for c in node.schema if c.name not in new]
-    return select(rows, [*columns, *kept], errors=with_entries(entries))
-
-
-@lowers(n.Write)
-def _write(node: n.Write, context: Context) -> DataFrame:
-    """Rows as bytes: what the sink takes."""
-    rows = lower_node(node.input, context)
-    key = _encode(context.layout(node, "key"))
-    value = _encode(context.layout(node, "value"))
-    time = _record_time(node, {c.name: column(c.name) for c in node.schema})
-    live = ~column(DEAD)
-    entries, broken = [], F.lit(False)
-    for side, result in (("key", key), ("value", value)):
-        if result.error is not None:
-            error = F.when(live & ~column(NULL), result.error)
-            entries.append(context.entries.serialization(error, side, node.topic))
-            broken = broken | error.isNotNull()
-    if time.error is not None:
-        entries.append(context.entries.processing("Sink", F.when(live, time.error), "timestamp"))
-        broken = broken | time.error.isNotNull()
-    return rows.select(
-        _with_window(node, key.value).alias("$key"),
-        F.when(~column(NULL), value.value).alias("$value"),
-        time.value.alias(TIME),
-        (column(DEAD) | broken | (time.value < 0)).alias(DEAD),
-        with_entries(entries).alias("$log"),
-    )
-
-
-def _encode(layout: Layout) -> Fallible:
-    if not layout.columns:
-        return Fallible(F.lit(None).cast("binary"))
-    fields = F.struct(*(column(c.name).alias(c.name) for c in layout.columns))
-    if layout.side == "key":  # a key of nulls only is no key
-        empty = F.lit(True)
-        for c in layout.columns:
-            empty = empty & column(c.name).isNull()
-        fields = F.when(~empty, fields)
-    return FORMATS[layout.format].spark(layout).encode(fields)
-
-
-def _with_window(node: n.Write, key: Column) -> Column:
-    if node.window is None:
-        return key
-    bounds = [column("$windowstart")]
-    if node.window.type is WindowType.SESSION:
-        bounds = [column("$windowend"), column("$windowstart")]
-    return F.concat(key, *(F.unhex(F.lpad(F.hex(b), 16, "0")) for b in bounds))
-
-
-@lowers(n.Answer)
-def _answer(node: n.Answer, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
-    return rows.select(*(column(c.name) for c in node.schema), *carried())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -16,7 +18,11 @@ PARTITION = "$partition"  # of the source record
 OFFSET = "$offset"
 ERRORS = "$errors"  # processing log entries so far, as JSON texts
 DEAD = "$dead"  # only here for its log entries
+ORDER = "$order"  # behind a stateful step: the place of the row that caused this one
+WINDOW_START = "$windowstart"  # of rows whose key carries a window
+WINDOW_END = "$windowend"
 CARRIED = (TIME, NULL, PARTITION, OFFSET, ERRORS, DEAD)
+_SOMETIMES = (ORDER, WINDOW_START, WINDOW_END)
 
 _ENTRIES = "array<string>"
 
@@ -25,8 +31,10 @@ def column(name: str) -> Column:
     return F.col(quote(name))
 
 
-def carried() -> list[Column]:
-    return [column(name) for name in CARRIED]
+def carried(rows: DataFrame) -> list[Column]:
+    """What these rows carry: everything always, some things only behind some steps."""
+    there = rows.columns
+    return [column(name) for name in (*CARRIED, *_SOMETIMES) if name in there]
 
 
 def no_entries() -> Column:
@@ -88,6 +96,25 @@ class EntryWriter:
         return F.when(error.isNotNull(), entry)
 
 
+@dataclass(frozen=True)
+class KernelEntry:
+    """Makes an entry from a message inside a worker; travels there as plain values."""
+
+    query: str
+    step: str
+
+    def __call__(self, message: str) -> str:
+        detail = {"errorMessage": message, "record": None, "cause": [message]}
+        return json.dumps(
+            {
+                "level": "ERROR",
+                "logger": f"processing.{self.query}.{self.step}",
+                "time": int(time.time() * 1000),
+                "message": {"type": 1, "recordProcessingError": detail},
+            }
+        )
+
+
 def with_entries(entries: list[Column]) -> Column:
     """The row's entries so far and these, of which the null ones do not count."""
     if not entries:
@@ -101,8 +128,10 @@ def with_entries(entries: list[Column]) -> Column:
 
 def select(rows: DataFrame, columns: list[Column], **carried_as: Column) -> DataFrame:
     """New columns, and what rows carry: as it was, or as given by name without the `$`."""
+    there = rows.columns
     kept = [
         carried_as[name[1:]].alias(name) if name[1:] in carried_as else column(name)
-        for name in CARRIED
+        for name in (*CARRIED, *_SOMETIMES)
+        if name in there
     ]
     return rows.select(*columns, *kept)

@@ -1,0 +1,1 @@
+"""What exists: sources, types and queries; and the log of statements that made it so."""

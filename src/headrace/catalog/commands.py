@@ -1,0 +1,122 @@
+"""The command log: every statement that changed something, in order, in a Kafka topic.
+
+A server that starts replays it. What a record holds is enough to do the same again: the statement
+as it was resolved (inferred columns written out), the settings in force, and the version of plan
+it was made for. Records that are not ours or are damaged are reported and passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from headrace.topics.admin import TopicAdmin, TopicSpec
+from headrace.topics.client import KafkaConnection, TopicExistsError
+from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+
+FORMAT_VERSION = 1
+
+# Settings that a statement captured before they existed: a log without them keeps the old sense.
+_BEFORE_CAPTURE: Mapping[str, object] = {
+    "ksql.persistence.wrap.single.values": True,
+    "ksql.persistence.wrap.single.keys": False,
+}
+
+
+@dataclass(frozen=True)
+class Command:
+    """`id` is ksqlDB's command id (`stream/NAME/create`); `query_id` names the query it starts,
+    `starts` where that begins to read, by topic and partition."""
+
+    id: str
+    statement: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+    plan_version: int = 1
+    query_id: str | None = None
+    starts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    sequence: int = -1
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(
+            {
+                "version": FORMAT_VERSION,
+                "planVersion": self.plan_version,
+                "statement": self.statement,
+                "settings": dict(self.settings),
+                "queryId": self.query_id,
+                "starts": {topic: dict(offsets) for topic, offsets in self.starts.items()},
+            }
+        ).encode()
+
+    @staticmethod
+    def from_record(record: Record) -> Command:
+        """Raises ValueError, with the reason, for a record that is no command of ours."""
+        if record.key is None or record.value is None:
+            raise ValueError("it has no key or no value")
+        try:
+            body = json.loads(record.value)
+            version = body["version"]
+            command = Command(
+                id=record.key.decode(),
+                statement=str(body["statement"]),
+                settings={**_BEFORE_CAPTURE, **body["settings"]},
+                plan_version=int(body["planVersion"]),
+                query_id=body.get("queryId"),
+                starts={
+                    topic: {int(p): int(o) for p, o in offsets.items()}
+                    for topic, offsets in body.get("starts", {}).items()
+                },
+                sequence=record.offset,
+            )
+        except (ValueError, KeyError, TypeError) as e:
+            raise ValueError(f"it is not a command ({e!r})") from None
+        if version != FORMAT_VERSION:
+            raise ValueError(f"it has version {version}, and this server reads {FORMAT_VERSION}")
+        return command
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    offset: int
+    reason: str
+
+
+def topic_name(service_id: str) -> str:
+    return f"_headrace-{service_id}_command_topic"
+
+
+class CommandLog:
+    """Appends and replays commands; one partition, kept for ever."""
+
+    def __init__(self, connection: KafkaConnection, service_id: str, replicas: int = 1) -> None:
+        self.topic = topic_name(service_id)
+        self._connection = connection
+        self._replicas = replicas
+        self._writer: RecordWriter | None = None
+
+    def open(self) -> None:
+        admin = TopicAdmin(self._connection)
+        if not admin.exists(self.topic):
+            keep = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+            with suppress(TopicExistsError):  # another server of the same id was faster
+                admin.create(TopicSpec(self.topic, 1, self._replicas, keep))
+        self._writer = RecordWriter(self._connection)
+
+    def append(self, command: Command) -> int:
+        """Writes the command and returns its sequence number."""
+        assert self._writer is not None
+        record = NewRecord(self.topic, key=command.id.encode(), value=command.to_bytes())
+        return self._writer.write(record).offset
+
+    def replay(self) -> Iterator[Command | Unreadable]:
+        for record in RecordReader(self._connection).read(self.topic):
+            try:
+                yield Command.from_record(record)
+            except ValueError as e:
+                yield Unreadable(record.offset, str(e))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

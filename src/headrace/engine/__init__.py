@@ -1,0 +1,1 @@
+"""Runs statements: resolves, plans, provisions, records them, and keeps their queries going."""

@@ -1,0 +1,414 @@
+"""What a statement would change: planned against a catalog, done later or never.
+
+Planning a statement gives a `Change`: the catalog as it would be, and what must happen outside
+(topics, schemas, queries) to make it true. So a request of several statements is checked whole
+before anything is done, and a rejected statement leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
+
+from headrace.catalog.catalog import Catalog, QueryRecord
+from headrace.model.entities import CommandId
+from headrace.model.errors import StatementError
+from headrace.model.schema import Column, Namespace, Schema
+from headrace.model.sources import Source, SourceKind
+from headrace.plan.binder import resolve_type
+from headrace.plan.ddl import plan_create_source
+from headrace.plan.query import Planned, plan_create_as, plan_insert_select
+from headrace.plan.sink import TopicOptions
+from headrace.plan.view import alternatives
+from headrace.sql import ast
+
+
+class Outside(Protocol):
+    """The facts about the world that planning a change needs."""
+
+    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
+        """The statement with what it leaves to the schema registry written out."""
+
+    def partitions(self, topic: str) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A statement to be planned: its text, the settings in force, and the next query's number."""
+
+    text: str
+    settings: Mapping[str, str]
+    sequence: int
+
+
+@dataclass(frozen=True)
+class NewQuery:
+    id: str
+    statement: str
+    planned: Planned
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Change:
+    """`done` is a message instead of a change: nothing is to be done, and why that is fine."""
+
+    command: CommandId
+    statement: ast.Statement
+    text: str
+    message: str
+    catalog: Catalog
+    creates: Source | None = None  # its topic (see `topic`) and schemas are provisioned
+    topic: TopicOptions | None = None
+    starts: NewQuery | None = None
+    stops: tuple[str, ...] = ()
+    pauses: tuple[str, ...] = ()
+    resumes: tuple[str, ...] = ()
+    deletes_topic: Source | None = None
+    done: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+S = TypeVar("S", bound=ast.Statement)
+Planner = Callable[[ast.Statement, Catalog, Intent], Change]
+_PLANNERS: dict[type[ast.Statement], Planner] = {}
+
+
+def changes(
+    *kinds: type[S],
+) -> Callable[[Callable[[S, Catalog, Intent], Change]], Callable[[S, Catalog, Intent], Change]]:
+    """Declares how a kind of statement is planned as a change."""
+
+    def declare(
+        planner: Callable[[S, Catalog, Intent], Change],
+    ) -> Callable[[S, Catalog, Intent], Change]:
+        for kind in kinds:
+            _PLANNERS[kind] = planner  # type: ignore[assignment]
+        return planner
+
+    return declare
+
+
+def is_change(statement: ast.Statement) -> bool:
+    return type(statement) in _PLANNERS
+
+
+def plan_change(
+    statement: ast.Statement, catalog: Catalog, intent: Intent, outside: Outside
+) -> Change:
+    resolved = outside.resolve(statement, intent.settings)
+    view = replace(catalog, topic_partitions=outside.partitions)
+    return _PLANNERS[type(statement)](resolved, view, intent)
+
+
+def _kind(source: Source) -> str:
+    return source.kind.value.lower()
+
+
+@changes(ast.CreateStream, ast.CreateTable)
+def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Change:
+    kind = "table" if isinstance(statement, ast.CreateTable) else "stream"
+    command = CommandId(kind, statement.name, "create")
+    existing = catalog.source(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return _nothing(
+            command, statement, catalog, intent, _exists(kind, statement.name, existing)
+        )
+    source = plan_create_source(statement, catalog, intent.settings)
+    if existing is not None:
+        if not statement.or_replace:
+            raise StatementError(_exists(kind, statement.name, existing))
+        check_replaceable(existing, source)
+    source = replace(source, statement=intent.text)
+    from headrace.plan.properties import DECLARED, with_clause
+    from headrace.plan.sink import topic_options
+
+    clause = with_clause(statement.properties, DECLARED)
+    partitions = catalog.partitions(source.topic)
+    given = topic_options(clause, None)
+    if partitions is None and given.partitions is None:
+        raise StatementError(
+            f"Topic '{source.topic}' does not exist. If you want to create a new topic for the "
+            f"{kind}/table please re-run the statement providing the required 'PARTITIONS' "
+            "configuration in the WITH clause (and optionally 'REPLICAS'). For example: "
+            + _with_partitions(statement)
+        )
+    return Change(
+        command,
+        statement,
+        intent.text,
+        f"{kind.capitalize()} created",
+        catalog.with_source(source),
+        creates=source,
+        topic=given,
+        settings=intent.settings,
+    )
+
+
+def _with_partitions(statement: ast.CreateSource) -> str:
+    from headrace.sql.printer import format_statement
+
+    more = (*statement.properties, ("PARTITIONS", ast.IntegerLiteral(1)))
+    return format_statement(replace(statement, properties=more))
+
+
+def _exists(kind: str, name: str, existing: Source) -> str:
+    return f"Cannot add {kind} '{name}': A {_kind(existing)} with the same name already exists"
+
+
+def check_replaceable(old: Source, new: Source) -> None:
+    """CREATE OR REPLACE may add columns at the end; everything else stays."""
+    reasons = []
+    if old.kind is not new.kind:
+        raise StatementError(f"Cannot replace {_kind(old)} with {_kind(new)}: '{new.name}'")
+    for what, a, b in (
+        ("name", old.name, new.name),
+        ("topic", old.topic, new.topic),
+        ("key format", old.key.format, new.key.format),
+        ("value format", old.value.format, new.value.format),
+    ):
+        if a != b:
+            reasons.append(
+                f"DataSource '{new.name}' has {what} = {a} which is not upgradeable to {b}"
+            )
+    if not _extends(old.schema, new.schema):
+        reasons.append(
+            f"DataSource '{new.name}' has schema = {old.schema} which is not upgradeable to "
+            f"{new.schema}. (The following columns are changed, missing or reordered: "
+            f"[{', '.join(str(c) for c in old.schema if c not in tuple(new.schema))}])"
+        )
+    if reasons:
+        raise StatementError(f"Cannot upgrade data source: {reasons[0]}")
+
+
+def _extends(old: Schema, new: Schema) -> bool:
+    return (
+        new.key == old.key
+        and new.value[: len(old.value)] == old.value
+        and new.headers[: len(old.headers)] == old.headers
+    )
+
+
+@changes(ast.CreateStreamAsSelect, ast.CreateTableAsSelect)
+def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) -> Change:
+    table = isinstance(statement, ast.CreateTableAsSelect)
+    kind = "table" if table else "stream"
+    command = CommandId(kind, statement.name, "create")
+    existing = catalog.source(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return _nothing(
+            command, statement, catalog, intent, _exists(kind, statement.name, existing)
+        )
+    planned = plan_create_as(statement, catalog, intent.settings)
+    assert planned.sink is not None
+    sink = replace(planned.sink, statement=intent.text)
+    stops: tuple[str, ...] = ()
+    prefix = "CTAS" if table else "CSAS"
+    query_id = f"{prefix}_{statement.name}_{intent.sequence}"
+    if existing is not None:
+        check_replaceable(existing, sink)
+        writers = [q.id for q in catalog.writers(statement.name)]
+        stops = tuple(w for w in writers if w.startswith(("CSAS_", "CTAS_")))
+        if stops:  # the query goes on under its name, and with its state
+            query_id = stops[0]
+    record = QueryRecord(query_id, intent.text, planned.sources, sink.name)
+    return Change(
+        command,
+        statement,
+        intent.text,
+        f"Created query with ID {query_id}",
+        catalog.with_source(sink).with_query(record),
+        creates=sink,
+        topic=planned.topic,
+        starts=NewQuery(query_id, intent.text, planned, intent.settings),
+        stops=stops,
+        settings=intent.settings,
+    )
+
+
+@changes(ast.InsertInto)
+def _insert_into(statement: ast.InsertInto, catalog: Catalog, intent: Intent) -> Change:
+    planned = plan_insert_select(statement, catalog, intent.settings)
+    query_id = _insert_id(statement, intent)
+    if query_id in catalog.queries:
+        raise StatementError(f"Query ID '{query_id}' already exists.")
+    record = QueryRecord(query_id, intent.text, planned.sources, statement.target)
+    return Change(
+        CommandId("stream", statement.target, "create"),
+        statement,
+        intent.text,
+        f"Created query with ID {query_id}",
+        catalog.with_query(record),
+        starts=NewQuery(query_id, intent.text, planned, intent.settings),
+        settings=intent.settings,
+    )
+
+
+def _insert_id(statement: ast.InsertInto, intent: Intent) -> str:
+    given = {name.upper(): literal for name, literal in statement.properties}
+    if "QUERY_ID" in given:
+        return str(given["QUERY_ID"].value).upper()
+    return f"INSERTQUERY_{intent.sequence}"
+
+
+@changes(ast.DropStream, ast.DropTable)
+def _drop(statement: ast.DropSource, catalog: Catalog, intent: Intent) -> Change:
+    wanted = SourceKind.TABLE if isinstance(statement, ast.DropTable) else SourceKind.STREAM
+    kind = wanted.value.lower()
+    command = CommandId(kind, statement.name, "drop")
+    source = catalog.source(statement.name)
+    if source is None:
+        if statement.if_exists:
+            return _nothing(
+                command, statement, catalog, intent, f"Source `{statement.name}` does not exist."
+            )
+        raise StatementError(
+            f"{kind.capitalize()} {statement.name} does not exist."
+            + alternatives(catalog, statement.name)
+        )
+    if source.kind is not wanted:
+        raise StatementError(
+            f"Incompatible data source type is {source.kind.value}, but statement was DROP "
+            f"{wanted.value}"
+        )
+    if statement.delete_topic and source.read_only:
+        raise StatementError(f"Cannot delete topic for read-only source: {source.name}")
+    own = [q for q in catalog.writers(source.name) if q.id.startswith(("CSAS_", "CTAS_"))]
+    readers = catalog.readers(source.name)
+    sinks = sorted({q.sink for q in readers if q.id.startswith(("CSAS_", "CTAS_"))})
+    if sinks:
+        raise StatementError(
+            f"Cannot drop {source.name}.\nThe following streams and/or tables read from this "
+            f"source: [{', '.join(sinks)}].\nYou need to drop them before dropping {source.name}."
+        )
+    inserts = sorted(q.id for q in readers)
+    writers = sorted(q.id for q in catalog.writers(source.name) if q not in own)
+    if inserts or writers:
+        raise StatementError(
+            f"Cannot drop {source.name}.\nThe following queries read from this source: "
+            f"[{', '.join(inserts)}].\nThe following queries write into this source: "
+            f"[{', '.join(writers)}].\nYou need to terminate them before dropping {source.name}."
+        )
+    after = catalog.without_source(source.name)
+    for query in own:
+        after = after.without_query(query.id)
+    return Change(
+        command,
+        statement,
+        intent.text,
+        f"Source {_quoted(source.name)} (topic: {source.topic}) was dropped.",
+        after,
+        stops=tuple(q.id for q in own),
+        deletes_topic=source if statement.delete_topic else None,
+        settings=intent.settings,
+    )
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"
+
+
+@changes(ast.TerminateQuery, ast.PauseQuery, ast.ResumeQuery)
+def _control(statement: ast.QueryControl, catalog: Catalog, intent: Intent) -> Change:
+    name = {ast.TerminateQuery: "terminate", ast.PauseQuery: "pause", ast.ResumeQuery: "resume"}[
+        type(statement)
+    ]
+    if statement.query_id is None:
+        ids = tuple(catalog.queries)
+        command = CommandId(name, "all", "execute")
+    else:
+        found = next((q for q in catalog.queries if q.upper() == statement.query_id.upper()), None)
+        if found is None:
+            raise StatementError(f"Unknown queryId: {statement.query_id}")
+        ids = (found,)
+        command = CommandId(name, found, "execute")
+    after = catalog
+    if name == "terminate":
+        for id_ in ids:
+            after = after.without_query(id_)
+    message = f"Query {name.rstrip('e')}ed."
+    return Change(
+        command,
+        statement,
+        intent.text,
+        message,
+        after,
+        stops=ids if name == "terminate" else (),
+        pauses=ids if name == "pause" else (),
+        resumes=ids if name == "resume" else (),
+        settings=intent.settings,
+    )
+
+
+@changes(ast.CreateType)
+def _create_type(statement: ast.CreateType, catalog: Catalog, intent: Intent) -> Change:
+    command = CommandId("type", statement.name, "create")
+    if catalog.type(statement.name) is not None:
+        text = (
+            f"Cannot register custom type '{statement.name}' since it is already registered with "
+            f"type: {catalog.type(statement.name)}"
+        )
+        if statement.if_not_exists:
+            return _nothing(
+                command, statement, catalog, intent, f"{statement.name} already exists."
+            )
+        raise StatementError(text)
+    type_ = resolve_type(statement.type, catalog.type)
+    message = f"Registered custom type with name '{statement.name}' and SQL type {type_}"
+    after = catalog.with_type(statement.name, type_)
+    return Change(command, statement, intent.text, message, after, settings=intent.settings)
+
+
+@changes(ast.DropType)
+def _drop_type(statement: ast.DropType, catalog: Catalog, intent: Intent) -> Change:
+    command = CommandId("type", statement.name, "drop")
+    if catalog.type(statement.name) is None:
+        if statement.if_exists:
+            return _nothing(
+                command, statement, catalog, intent, f"Type '{statement.name}' does not exist"
+            )
+        raise StatementError(f"Type {statement.name} does not exist.")
+    after = catalog.without_type(statement.name)
+    message = f"Dropped type '{statement.name}'"
+    return Change(command, statement, intent.text, message, after, settings=intent.settings)
+
+
+@changes(ast.AlterStream, ast.AlterTable)
+def _alter(statement: ast.AlterSource, catalog: Catalog, intent: Intent) -> Change:
+    wanted = SourceKind.TABLE if isinstance(statement, ast.AlterTable) else SourceKind.STREAM
+    source = catalog.source(statement.name)
+    if source is None:
+        raise StatementError(f"Source {statement.name} does not exist.")
+    if source.kind is not wanted:
+        raise StatementError(
+            f"Incompatible data source type is {source.kind.value}, but statement was ALTER "
+            f"{wanted.value}"
+        )
+    if source.is_sink:
+        raise StatementError("ALTER command is not supported for CREATE ... AS statements.")
+    columns = list(source.schema)
+    for option in statement.options:
+        if any(c.name == option.name for c in columns):
+            raise StatementError(
+                f"Cannot add column `{option.name}` to schema. A column with the same name already "
+                "exists."
+            )
+        type_ = resolve_type(option.type, catalog.type)
+        columns.append(Column(option.name, type_, Namespace.VALUE))
+    altered = replace(source, schema=Schema.of(columns), statement=intent.text)
+    return Change(
+        CommandId(wanted.value.lower(), statement.name, "alter"),
+        statement,
+        intent.text,
+        f"{wanted.value.capitalize()} altered successfully.",
+        catalog.with_source(altered),
+        creates=altered,
+        settings=intent.settings,
+    )
+
+
+def _nothing(
+    command: CommandId, statement: ast.Statement, catalog: Catalog, intent: Intent, why: str
+) -> Change:
+    return Change(command, statement, intent.text, why, catalog, done=why)

@@ -1,0 +1,19 @@
+"""The one sentence of a failure that helps a person; the rest goes to the log."""
+
+from __future__ import annotations
+
+import re
+
+_PYTHON = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+): (.+)$", re.MULTILINE)
+
+
+def reason_of(failure: BaseException) -> str:
+    """Of a Spark failure, the innermost cause: a Python error's text, or the last Java cause."""
+    text = str(failure)
+    for pattern in (_PYTHON, _CAUSE):
+        found = pattern.findall(text)
+        if found:
+            kind, message = found[-1]
+            return message.strip() if kind == "RuntimeError" else f"{kind}: {message.strip()}"
+    return text.strip().split("\n")[0] or type(failure).__name__

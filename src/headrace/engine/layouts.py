@@ -1,0 +1,85 @@
+"""How each side of a source or sink lies in its topic, schema ids of the registry included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from headrace.engine.world import World
+from headrace.formats import FORMATS
+from headrace.formats.base import Format, Layout, RegistryFormat, RegistrySchema, Side
+from headrace.model.errors import StatementError
+from headrace.model.schema import Column
+from headrace.model.sources import Serde, Source
+from headrace.plan import nodes as n
+from headrace.topics.registry.client import RegistryClient
+
+Codec = tuple[Format, Layout]
+
+
+def subject(topic: str, side: Side) -> str:
+    return f"{topic}-{side}"
+
+
+def plain_layout(serde: Serde, columns: Sequence[Column], side: Side, topic: str) -> Codec:
+    """The layout as far as it is known without the registry."""
+    format_ = FORMATS[serde.format]
+    layout = Layout(
+        tuple(columns),
+        wrapped=format_.wrapped(len(columns), serde.wrap),
+        side=side,
+        topic=topic,
+        properties=serde.properties,
+    )
+    return format_, layout
+
+
+def layout_of(world: World, node: n.ReadSource | n.Write, side: Side) -> Codec:
+    """For lowering: a source's layout knows all writers' schemas, a sink's the id to write."""
+    serde = node.key if side == "key" else node.value
+    schema = node.columns if isinstance(node, n.ReadSource) else node.schema
+    columns = schema.key if side == "key" else schema.value
+    format_, layout = plain_layout(serde, columns, side, node.topic)
+    if not isinstance(format_, RegistryFormat) or not columns:
+        return format_, layout
+    registry = _registry(world)
+    if isinstance(node, n.ReadSource):
+        return format_, replace(layout, writers=_writers(registry, subject(node.topic, side)))
+    return format_, _written(registry, format_, layout)
+
+
+def source_layout(world: World, source: Source, side: Side) -> Codec:
+    """For single rows: reads and writes."""
+    serde = source.key if side == "key" else source.value
+    columns = source.schema.key if side == "key" else source.schema.value
+    format_, layout = plain_layout(serde, columns, side, source.topic)
+    if not isinstance(format_, RegistryFormat) or not columns:
+        return format_, layout
+    registry = _registry(world)
+    layout = _written(registry, format_, layout)
+    return format_, replace(layout, writers=_writers(registry, subject(source.topic, side)))
+
+
+def _registry(world: World) -> RegistryClient:
+    if world.registry is None:
+        raise StatementError(
+            "Cannot create topic/schema: the schema registry is not configured. "
+            "Set 'ksql.schema.registry.url'."
+        )
+    return world.registry
+
+
+def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) -> Layout:
+    """The layout with the id that its records bear: the named schema's, or the registered one."""
+    named = layout.property("schemaId")
+    if named is not None:
+        found = registry.by_id(int(named))
+        schema = RegistrySchema(found.text, found.type)
+        return replace(layout, schema_id=int(named), physical=schema)
+    schema = format_.to_registry(layout)
+    id_ = registry.register(subject(layout.topic, layout.side), schema.text, schema.type)
+    return replace(layout, schema_id=id_)
+
+
+def _writers(registry: RegistryClient, subject_: str) -> tuple[tuple[int, RegistrySchema], ...]:
+    return tuple((s.id, RegistrySchema(s.text, s.type)) for s in registry.versions(subject_))

@@ -1,0 +1,40 @@
+"""The facts of the world that planning asks for: topics, and what the registry knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.engine.changes import Change
+from headrace.engine.resolve import resolve_schema
+from headrace.engine.world import World
+from headrace.sql import ast
+
+
+class LiveOutside:
+    """As the world is now."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
+        return resolve_schema(statement, settings, self._world.registry)
+
+    def partitions(self, topic: str) -> int | None:
+        admin = self._world.admin
+        return admin.describe(topic).partitions if admin.exists(topic) else None
+
+
+class PretendOutside(LiveOutside):
+    """As the world would be after the changes planned so far."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._topics: dict[str, int] = {}
+
+    def partitions(self, topic: str) -> int | None:
+        return self._topics.get(topic) or super().partitions(topic)
+
+    def pretend(self, change: Change) -> None:
+        if change.creates is not None and change.topic is not None:
+            known = self.partitions(change.creates.topic)
+            self._topics[change.creates.topic] = known or change.topic.partitions or 1

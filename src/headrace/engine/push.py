@@ -1,0 +1,99 @@
+"""Push queries: a transient streaming query whose rows go to a bounded queue."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.engine.failures import reason_of
+from headrace.model.errors import HeadraceError
+from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
+from headrace.model.schema import Schema
+from headrace.spark.answers import result_rows
+
+BUFFERED_BATCHES = 8
+
+
+class PushQuery:
+    """Rows as they come, until the limit is reached or someone closes it.
+
+    A full queue blocks the micro-batch that fills it, so that a slow reader slows Spark down.
+    """
+
+    kind = QueryKind.PUSH
+
+    def __init__(
+        self,
+        statement: str,
+        schema: Schema,
+        rows: DataFrame,
+        limit: int | None,
+        ended: Callable[[PushQuery], None],
+    ) -> None:
+        self.id = f"transient_{uuid.uuid4().hex[:20]}"
+        self.statement = statement
+        self.schema = schema
+        self.final_message: str | None = None
+        self._left = limit
+        self._ended = ended
+        self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
+        self._closing = threading.Event()
+        self._over = limit == 0
+        self._checkpoint = tempfile.mkdtemp(prefix="headrace-push-")
+        self._streaming: StreamingQuery = (
+            rows.writeStream.foreachBatch(self._take)
+            .option("checkpointLocation", self._checkpoint)
+            .outputMode("update")
+            .start()
+        )
+
+    def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
+        if self._over:
+            self.final_message = LIMIT_REACHED
+            self.close()
+            return None
+        try:
+            batch = self._buffer.get(timeout=timeout)
+        except queue.Empty:
+            return self._nothing()
+        if self._left is None:
+            return batch
+        batch = batch[: self._left]
+        self._left -= len(batch)
+        self._over = self._left == 0
+        return batch
+
+    def _nothing(self) -> Sequence[ResultRow] | None:
+        if self._closing.is_set():
+            return None
+        if not self._streaming.isActive:
+            failure = self._streaming.exception()
+            self.close()
+            if failure is not None:
+                raise HeadraceError(f"The query failed: {reason_of(failure)}")
+            return None
+        return []
+
+    def close(self) -> None:
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._streaming.stop()
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+        self._ended(self)
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
+        rows = result_rows(batch, self.schema)
+        while rows and not self._closing.is_set():
+            try:
+                self._buffer.put(rows, timeout=0.1)
+                return
+            except queue.Full:
+                continue

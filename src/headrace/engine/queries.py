@@ -1,0 +1,169 @@
+"""Persistent queries: started, watched, restarted with growing patience, never silently dead."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.engine.failures import reason_of
+from headrace.model.entities import QueryError, QueryState
+from headrace.plan.query import Planned
+
+LOG = logging.getLogger(__name__)
+
+WATCH_SECONDS = 0.2
+KEPT_ERRORS = 10
+
+
+@dataclass
+class PersistentQuery:
+    """A query that runs until it is terminated. `build` makes its DataFrame program anew."""
+
+    id: str
+    statement: str
+    planned: Planned
+    build: Callable[[], DataFrame]
+    checkpoint: str
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    errors: list[QueryError] = field(default_factory=list)
+    streaming: StreamingQuery | None = None
+    paused: bool = False
+    failures: int = 0
+    retry_at: float | None = None
+    started_at: float = 0.0
+
+    @property
+    def state(self) -> QueryState:
+        if self.paused:
+            return QueryState.PAUSED
+        if self.streaming is None or self.retry_at is not None:
+            return QueryState.ERROR
+        return QueryState.RUNNING
+
+    def start(self) -> None:
+        """Plans and starts the streaming query; it goes on from its checkpoint if there is one."""
+        rows = self.build()
+        context = rows.sparkSession.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", self.id)
+        try:
+            self.streaming = (
+                rows.writeStream.format("noop")
+                .queryName(self.id)
+                .option("checkpointLocation", self.checkpoint)
+                .outputMode("update")
+                .start()
+            )
+        finally:
+            context.setLocalProperty("spark.scheduler.pool", "default")
+        self.retry_at = None
+        self.started_at = time.monotonic()
+
+    def spark_plan(self) -> str:
+        """What Spark made of the plan, once a micro-batch has run."""
+        if self.streaming is None:
+            return ""
+        return str(self.streaming._jsq.explainInternal(False))
+
+    def stop(self) -> None:
+        """Ends the running micro-batch and the query."""
+        if self.streaming is not None:
+            self.streaming.stop()
+            self.streaming = None
+
+
+class QueryKeeper:
+    """All persistent queries, and the thread that watches over them."""
+
+    def __init__(self, initial_backoff: float, max_backoff: float) -> None:
+        self._queries: dict[str, PersistentQuery] = {}
+        self._lock = threading.RLock()
+        self._initial, self._max = initial_backoff, max_backoff
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="query-keeper", daemon=True)
+
+    def open(self) -> None:
+        self._thread.start()
+
+    def __iter__(self) -> Iterator[PersistentQuery]:
+        with self._lock:
+            return iter(list(self._queries.values()))
+
+    def get(self, id_: str) -> PersistentQuery | None:
+        with self._lock:
+            return self._queries.get(id_)
+
+    def add(self, query: PersistentQuery) -> None:
+        """Takes a query over and starts it; a failure to start is retried like any other."""
+        with self._lock:
+            self._queries[query.id] = query
+            self._start(query)
+
+    def remove(self, id_: str) -> PersistentQuery | None:
+        with self._lock:
+            query = self._queries.pop(id_, None)
+        if query is not None:
+            query.stop()
+        return query
+
+    def pause(self, id_: str) -> None:
+        with self._lock:
+            query = self._queries[id_]
+            query.paused = True
+        query.stop()
+
+    def resume(self, id_: str) -> None:
+        with self._lock:
+            query = self._queries[id_]
+            if query.paused:
+                query.paused = False
+                self._start(query)
+
+    def close(self) -> None:
+        """Lets running micro-batches finish; every query can go on from where it stands."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        for query in self:
+            query.stop()
+
+    def _start(self, query: PersistentQuery) -> None:
+        try:
+            query.start()
+        except Exception as e:
+            self._failed(query, reason_of(e))
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(WATCH_SECONDS):
+            for query in self:
+                with self._lock:
+                    if query.id in self._queries:
+                        self._look_after(query)
+
+    def _look_after(self, query: PersistentQuery) -> None:
+        now = time.monotonic()
+        if query.paused:
+            return
+        if query.retry_at is not None:
+            if now >= query.retry_at:
+                self._start(query)
+        elif query.streaming is not None and not query.streaming.isActive:
+            failure = query.streaming.exception()
+            self._failed(query, "the query ended" if failure is None else reason_of(failure))
+        elif query.failures and now - query.started_at > self._max:
+            query.failures = 0
+
+    def _failed(self, query: PersistentQuery, reason: str) -> None:
+        wait = min(self._initial * 2**query.failures, self._max)
+        query.failures += 1
+        query.retry_at = time.monotonic() + wait
+        query.errors = [
+            *query.errors[-(KEPT_ERRORS - 1) :],
+            QueryError(int(time.time() * 1000), reason),
+        ]
+        LOG.error("Query %s failed and starts again in %.0f s: %s", query.id, wait, reason)

@@ -1,0 +1,14 @@
+"""Writes out what a statement leaves to the schema registry: the columns it does not declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.sql import ast
+from headrace.topics.registry.client import RegistryClient
+
+
+def resolve_schema(
+    statement: ast.Statement, settings: Mapping[str, str], registry: RegistryClient | None
+) -> ast.Statement:
+    return statement

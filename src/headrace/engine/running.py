@@ -1,0 +1,92 @@
+"""From a plan to a running DataFrame program: reads topics, resolves layouts, picks the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame
+
+from headrace.engine.layouts import layout_of
+from headrace.engine.world import World
+from headrace.formats.base import Format, Layout, Side
+from headrace.model.settings import Settings
+from headrace.plan import nodes as n
+from headrace.spark.program import Context, lower_node
+from headrace.spark.rows import EntryWriter
+from headrace.spark.sink import SinkTarget, write_to_kafka
+from headrace.spark.topics import Offsets, consumer_options, read_topic, stream_topic
+
+# Where to start in each topic.
+Starts = Mapping[str, Offsets]
+
+
+def starting_offsets(world: World, node: n.Node, settings: Settings) -> Starts:
+    """Where a new query begins, fixed now: a record written right after it must not be missed.
+
+    Tables are read from their beginning whatever `auto.offset.reset` says only if it is earliest;
+    ksqlDB treats both alike.
+    """
+    earliest = settings.text("auto.offset.reset") == "earliest"
+    offsets = world.admin.begin_offsets if earliest else world.admin.end_offsets
+    return {s.topic: offsets(s.topic) for s in n.sources(node)}
+
+
+def context_for(
+    world: World, query_id: str, settings: Settings, read: Callable[[n.ReadSource, bool], DataFrame]
+) -> Context:
+    def layout(node: n.ReadSource | n.Write, side: Side) -> tuple[Format, Layout]:
+        return layout_of(world, node, side)
+
+    return Context(
+        read=read,
+        layout=layout,
+        entries=EntryWriter(query_id, settings.flag("ksql.logging.processing.rows.include")),
+        coalesce=settings.number("cache.max.bytes.buffering") > 0,
+        function_settings={
+            name: settings[name] for name in settings if name.startswith("ksql.functions.")
+        },
+    )
+
+
+def streaming(
+    world: World, settings: Settings, starts: Starts
+) -> Callable[[n.ReadSource, bool], DataFrame]:
+    options = consumer_options(
+        world.kafka.settings, settings.text("processing.guarantee") != "at_least_once"
+    )
+    limit = settings.number("max.offsets.per.trigger")
+
+    def read(source: n.ReadSource, headers: bool) -> DataFrame:
+        start = starts.get(source.topic, "earliest")
+        return stream_topic(world.spark, source.topic, options, start, limit, headers)
+
+    return read
+
+
+def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFrame]:
+    options = consumer_options(world.kafka.settings)
+
+    def read(source: n.ReadSource, headers: bool) -> DataFrame:
+        return read_topic(
+            world.spark, source.topic, options, "earliest", ends[source.topic], headers
+        )
+
+    return read
+
+
+def persistent_program(
+    world: World, query_id: str, node: n.Write, settings: Settings, starts: Starts
+) -> DataFrame:
+    """A DataFrame whose evaluation writes the query's rows to its sink."""
+    context = context_for(world, query_id, settings, streaming(world, settings, starts))
+    target = SinkTarget(
+        node.topic, world.log_topic, tuple(sorted(world.producer_settings().items()))
+    )
+    return write_to_kafka(lower_node(node, context), target)
+
+
+def answer_program(
+    world: World, query_id: str, node: n.Answer, settings: Settings, starts: Starts
+) -> DataFrame:
+    context = context_for(world, query_id, settings, streaming(world, settings, starts))
+    return lower_node(node, context)

@@ -1,0 +1,42 @@
+"""What holds for the statements of one request: properties and variables, as they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace.model.settings import Settings, check_editable
+from headrace.sql import ast
+
+
+@dataclass
+class Session:
+    properties: dict[str, object] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raises for a property that a client may not set."""
+        for name in self.properties:
+            check_editable(name)
+
+    def copy(self) -> Session:
+        return Session(dict(self.properties), dict(self.variables))
+
+    def settings(self, server: Settings) -> Settings:
+        return server.override(self.properties)
+
+    def takes(self, statement: ast.Statement) -> bool:
+        """Whether the statement was about the session itself; if so, it is done."""
+        match statement:
+            case ast.SetProperty(name, value):
+                check_editable(name)
+                Settings({name: value})
+                self.properties[name] = value
+            case ast.UnsetProperty(name):
+                self.properties.pop(name, None)
+            case ast.DefineVariable(name, value):
+                self.variables[name] = value
+            case ast.UndefineVariable(name):
+                self.variables.pop(name, None)
+            case _:
+                return False
+        return True

@@ -1,0 +1,354 @@
+"""Steps that remember: aggregates and joins, lowered to kernels (see docs/design/0002-state.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import DataType, IntegerType, StructField
+
+from headrace.functions.declare import CallContext
+from headrace.functions.registry import REGISTRY
+from headrace.model.representation import spark_type
+from headrace.model.schema import WINDOWEND, WINDOWSTART, Schema
+from headrace.model.schema import Column as Named
+from headrace.model.sources import SourceKind, WindowType
+from headrace.model.types import BIGINT, BOOLEAN, INTEGER, STRING, SqlType
+from headrace.plan import nodes as n
+from headrace.spark.bucket import Input, apply_kernel, in_order_by
+from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
+from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
+from headrace.spark.kernels.kernel import KernelSpec
+from headrace.spark.kernels.presence import Presence
+from headrace.spark.kernels.session import SessionAggregate, SessionWindow
+from headrace.spark.kernels.steps import Call
+from headrace.spark.kernels.stream_join import StreamStreamJoin
+from headrace.spark.kernels.stream_table_join import StreamTableJoin
+from headrace.spark.kernels.table_aggregate import GroupChanges, TableAggregate
+from headrace.spark.kernels.table_join import TableTableJoin
+from headrace.spark.lowering import Context, lower_node, lowers, selected_columns
+from headrace.spark.rows import (
+    WINDOW_END,
+    WINDOW_START,
+    KernelEntry,
+    column,
+    select,
+    with_entries,
+)
+
+TABLE_FIRST = (1, 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One input of a kernel: rows, the key they meet by, and the values it sees, with types."""
+
+    rows: DataFrame
+    key: Sequence[Column]
+    values: Sequence[Column]
+
+
+def _run(
+    context: Context,
+    step: str,
+    parts: Sequence[Part],
+    kernel: KernelSpec,
+    key: Sequence[DataType],
+    values: Sequence[DataType],
+    *,
+    precedence: Sequence[int] | None = None,
+    coalesce: bool = False,
+) -> DataFrame:
+    """The kernel's output: columns `k0…`, `v0…`, the window if it has one, and what rows carry."""
+    return apply_kernel(
+        [Input(p.rows, p.key, p.values) for p in parts],
+        kernel,
+        [StructField(f"k{i}", t) for i, t in enumerate(key)],
+        [StructField(f"v{i}", t) for i, t in enumerate(values)],
+        buckets=context.buckets,
+        coalesce=coalesce,
+        precedence=precedence,
+        entry=KernelEntry(context.entries.query, step),
+    )
+
+
+def _types(schema: Schema) -> list[DataType]:
+    return [spark_type(c.type) for c in schema]
+
+
+def _columns(schema: Schema) -> list[Column]:
+    return [column(c.name) for c in schema]
+
+
+# ------------------------------------------------------------------------------- aggregates
+
+
+@lowers(n.Aggregate)
+def _aggregate(node: n.Aggregate, context: Context) -> DataFrame:
+    return _aggregated(node, context, final=False)
+
+
+@lowers(n.Suppress)
+def _suppress(node: n.Suppress, context: Context) -> DataFrame:
+    assert isinstance(node.input, n.Aggregate), "EMIT FINAL is about a windowed aggregate"
+    return _aggregated(node.input, context, final=True)
+
+
+def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
+    rows = lower_node(node.input, context)
+    prepared = _arguments(node, rows, context)
+    key_types = [spark_type(k.column.type) for k in node.keys]
+    carried_types = [spark_type(r.column.type) for r in node.required]
+    value_types = [*carried_types, *(spark_type(c.column.type) for c in node.calls)]
+    width = len(node.required)
+    calls, at = [], width
+    for call in node.calls:
+        found = REGISTRY.find(call.function, call.signature)
+        steps = found.step(_call_context(call, context))
+        calls.append(Call(call.signature, steps, tuple(range(at, at + len(call.args)))))
+        at += len(call.args)
+    values = [column(f"$a{i}") for i in range(at)]
+    keys = [column(f"$g{i}") for i in range(len(node.keys))]
+    if node.input.kind is SourceKind.TABLE:
+        out = _table_aggregate(node, prepared, tuple(calls), keys, values, value_types, context)
+    else:
+        kernel = _stream_kernel(node, tuple(calls), width, final, context)
+        part = Part(prepared, keys, values)
+        out = _run(
+            context, "Aggregate", [part], kernel, key_types, value_types, coalesce=context.coalesce
+        )
+    return _named(node, out)
+
+
+def _arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame:
+    """The rows with `$g…` (the group), `$a…` (what the functions take); a failed key is dead."""
+    groups = tuple(
+        n.Selected(replace(k.column, name=f"$g{i}"), k.expression) for i, k in enumerate(node.keys)
+    )
+    wanted = [*(r.expression for r in node.required), *(a for c in node.calls for a in c.args)]
+    arguments = tuple(n.Selected(Named(f"$a{i}", x.type), x) for i, x in enumerate(wanted))
+    columns, entries = selected_columns((*groups, *arguments), context, "GroupBy")
+    tables = [column(c.name) for c in node.input.schema.key]
+    keep = [c.alias(f"$t{i}") for i, c in enumerate(tables)]
+    return select(rows, [*columns, *keep], errors=with_entries(entries))
+
+
+def _call_context(call: n.AggregateCall, context: Context) -> CallContext:
+    types = (*(a.type for a in call.args), *map(_literal_type, call.literals))
+    literals = (*(None for _ in call.args), *call.literals)
+    return CallContext(types, call.column.type, literals, context.function_settings)
+
+
+def _literal_type(value: object) -> SqlType:
+    match value:
+        case bool():
+            return BOOLEAN
+        case int():
+            return INTEGER if -(2**31) <= value < 2**31 else BIGINT
+    return STRING
+
+
+def _stream_kernel(
+    node: n.Aggregate, calls: tuple[Call, ...], width: int, final: bool, context: Context
+) -> KernelSpec:
+    window = node.window
+    if window is None:
+        return StreamAggregate(calls, width, coalesce=context.coalesce)
+    if window.type is WindowType.SESSION:
+        return SessionAggregate(
+            calls, SessionWindow.of(window.size_ms, window.grace_ms), width, final
+        )
+    times = TimeWindow.of(window.size_ms, window.advance_ms, window.grace_ms)
+    coalesce = context.coalesce and not final
+    return StreamAggregate(calls, width, times, final, coalesce, window.retention_ms)
+
+
+def _table_aggregate(
+    node: n.Aggregate,
+    rows: DataFrame,
+    calls: tuple[Call, ...],
+    group: Sequence[Column],
+    values: Sequence[Column],
+    value_types: Sequence[DataType],
+    context: Context,
+) -> DataFrame:
+    group_types = [spark_type(k.column.type) for k in node.keys]
+    wanted = [*(r.expression for r in node.required), *(a for c in node.calls for a in c.args)]
+    arg_types = [spark_type(x.type) for x in wanted]
+    primary = [column(f"$t{i}") for i in range(len(node.input.schema.key))]
+    primary += _window_of(rows)
+    changes = _run(
+        context,
+        "GroupBy",
+        [Part(rows, primary, [*group, *values])],
+        GroupChanges(len(group), len(values)),
+        group_types,
+        [IntegerType(), *arg_types, *arg_types],
+    )
+    messages = [column(f"v{i}") for i in range(1 + 2 * len(values))]
+    keys = [column(f"k{i}") for i in range(len(group))]
+    kernel = TableAggregate(calls, len(values), len(node.required), context.coalesce)
+    return _run(
+        context,
+        "Aggregate",
+        [Part(changes, keys, messages)],
+        kernel,
+        group_types,
+        value_types,
+        coalesce=context.coalesce,
+    )
+
+
+def _named(node: n.Aggregate, out: DataFrame) -> DataFrame:
+    """The kernel's output under the names of the node's schema."""
+    names = {k.column.name: f"k{i}" for i, k in enumerate(node.keys)}
+    results = [*(r.column for r in node.required), *(c.column for c in node.calls)]
+    names |= {c.name: f"v{i}" for i, c in enumerate(results)}
+    names |= {WINDOWSTART: WINDOW_START, WINDOWEND: WINDOW_END}
+    columns = [column(names[c.name]).alias(c.name) for c in node.schema]
+    return select(out, columns)
+
+
+# ------------------------------------------------------------------------------------ joins
+
+
+def _sides(node: n.Join, context: Context) -> tuple[Part, Part]:
+    """Both inputs, keyed by what they meet by; keys that could not be worked out are dead rows."""
+    parts = []
+    for side, expression in ((node.left, node.left_key), (node.right, node.right_key)):
+        rows = lower_node(side, context)
+        keyed = n.Selected(Named("$join", expression.type), expression)
+        columns, entries = selected_columns((keyed,), context, "Join")
+        ready = select(rows, [*_columns(side.schema), *columns], errors=with_entries(entries))
+        parts.append(Part(ready, [column("$join"), *_window_of(rows)], _columns(side.schema)))
+    return parts[0], parts[1]
+
+
+def _window_of(rows: DataFrame) -> list[Column]:
+    """Keys of windowed sources are different keys in different windows."""
+    return [column(WINDOW_START), column(WINDOW_END)] if WINDOW_START in rows.columns else []
+
+
+def _joined(
+    node: n.Join,
+    parts: tuple[Part, Part],
+    kernel: KernelSpec,
+    context: Context,
+    precedence: Sequence[int] | None = None,
+) -> DataFrame:
+    left, right = parts
+    windowed = len(left.key) > 1 and len(right.key) > 1
+    if not windowed:
+        left, right = (Part(p.rows, p.key[:1], p.values) for p in (left, right))
+    key_types = [spark_type(node.left_key.type)] + ([spark_type(BIGINT)] * 2 if windowed else [])
+    values = [*_types(node.left.schema), *_types(node.right.schema)]
+    out = _run(
+        context,
+        type(node).__name__,
+        [left, right],
+        kernel,
+        key_types,
+        values,
+        precedence=precedence,
+    )
+    if windowed:
+        out = out.withColumns({WINDOW_START: column("k1"), WINDOW_END: column("k2")})
+    return _named_join(node, out, [column("k0")])
+
+
+def _named_join(node: n.Join, out: DataFrame, key: Sequence[Column]) -> DataFrame:
+    both = (*node.left.schema, *node.right.schema)
+    at = {c.name: column(f"v{i}") for i, c in enumerate(both)}
+    if node.key.name not in at or not isinstance(node, n.ForeignKeyJoin):
+        at[node.key.name] = key[0]
+    return select(out, [at[c.name].alias(c.name) for c in node.schema])
+
+
+@lowers(n.StreamStreamJoin)
+def _stream_stream(node: n.StreamStreamJoin, context: Context) -> DataFrame:
+    widths = len(node.left.schema), len(node.right.schema)
+    kernel = StreamStreamJoin.of(
+        node.type.value, widths, node.before_ms, node.after_ms, node.grace_ms
+    )
+    return _joined(node, _sides(node, context), kernel, context)
+
+
+@lowers(n.StreamTableJoin)
+def _stream_table(node: n.StreamTableJoin, context: Context) -> DataFrame:
+    kernel = StreamTableJoin(node.type is n.JoinType.LEFT, len(node.right.schema))
+    return _joined(node, _sides(node, context), kernel, context, TABLE_FIRST)
+
+
+@lowers(n.TableTableJoin)
+def _table_table(node: n.TableTableJoin, context: Context) -> DataFrame:
+    kernel = TableTableJoin(
+        len(node.left.schema),
+        len(node.right.schema),
+        left_outer=node.type in (n.JoinType.LEFT, n.JoinType.OUTER),
+        right_outer=node.type in (n.JoinType.RIGHT, n.JoinType.OUTER),
+    )
+    return _joined(node, _sides(node, context), kernel, context)
+
+
+@lowers(n.ForeignKeyJoin)
+def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
+    left, right = _sides(node, context)
+    outer = node.type is n.JoinType.LEFT
+    primary = node.left.schema.key
+    key_types = [spark_type(c.type) for c in primary]
+    foreign = [spark_type(node.left_key.type)]
+    left_types, right_types = _types(node.left.schema), _types(node.right.schema)
+    references = _run(
+        context,
+        "ForeignKey",
+        [Part(left.rows, [column(c.name) for c in primary], [left.key[0], *left.values])],
+        References(len(primary), 1, len(left_types), outer),
+        foreign,
+        [IntegerType(), *key_types, *left_types],
+    )
+    messages = [column(f"v{i}") for i in range(1 + len(primary) + len(left_types))]
+    joined = _run(
+        context,
+        "ForeignKeyJoin",
+        [Part(references, [column("k0")], messages), Part(right.rows, right.key[:1], right.values)],
+        ForeignKeyJoin(len(primary), len(right_types), outer),
+        key_types,
+        [*left_types, *right_types],
+    )
+    keys = [column(f"k{i}") for i in range(len(primary))]
+    ordered = in_order_by(joined, keys)
+    both = (*node.left.schema, *node.right.schema)
+    at = {c.name: column(f"v{i}") for i, c in enumerate(both)}
+    at |= {c.name: k for c, k in zip(primary, keys, strict=True)}
+    return select(ordered, [at[c.name].alias(c.name) for c in node.schema])
+
+
+# ---------------------------------------------------------------------------------- tables
+
+
+def only_seen(rows: DataFrame, node: n.Node, context: Context) -> DataFrame:
+    """A table's rows, whose tombstones leave only where a row was seen before."""
+    window = _window_of(rows)
+    key = [*(column(c.name) for c in node.schema.key), *window]
+    names = [*(c.name for c in node.schema), *((WINDOW_START, WINDOW_END) if window else ())]
+    key_types = [
+        *(spark_type(c.type) for c in node.schema.key),
+        *[spark_type(BIGINT)] * len(window),
+    ]
+    types = [*_types(node.schema), *[spark_type(BIGINT)] * len(window)]
+    out = _run(
+        context,
+        "Filter",
+        [Part(rows, key, [column(x) for x in names])],
+        Presence(),
+        key_types,
+        types,
+    )
+    # A tombstone's values are gone; its key (and window) are not.
+    keys = [c.name for c in node.schema.key] + ([WINDOW_START, WINDOW_END] if window else [])
+    at = {name: column(f"v{i}") for i, name in enumerate(names)}
+    at |= {name: column(f"k{i}") for i, name in enumerate(keys)}
+    if window:
+        out = out.withColumns({WINDOW_START: at[WINDOW_START], WINDOW_END: at[WINDOW_END]})
+    return select(out, [at[c.name].alias(c.name) for c in node.schema])
