@@ -407,7 +407,10 @@ class Binder:
 
 
 def _argument(arg: bound.Expression, wanted: SqlType) -> bound.Expression:
-    if wanted == NULL or arg.type == INTERVAL_UNIT:
+    if arg.type == INTERVAL_UNIT:
+        assert isinstance(arg, bound.Literal)
+        return bound.Literal(BIGINT, arg.value)
+    if wanted == NULL:
         return arg
     if arg.type == NULL:
         return bound.Literal(wanted, None)

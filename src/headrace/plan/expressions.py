@@ -61,7 +61,8 @@ class Call(Expression):
 
 @dataclass(frozen=True)
 class Arithmetic(Expression):
-    """`+ - * / %` on two numbers; the operands keep their own types, `type` is the result's."""
+    """`+ - * / %` on two numbers, `+` on two strings; the operands keep their own types, `type`
+    is the result's."""
 
     op: str
     left: Expression

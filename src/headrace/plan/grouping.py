@@ -347,6 +347,28 @@ def _window(window: ast.Window | None, emit: ast.Emit | None) -> nodes.Window | 
     )
 
 
+# Aggregates whose state ksqlDB keeps in one plain value.
+_PLAIN_STATES = frozenset({"COUNT", "SUM", "SUM_LIST", "MIN", "MAX"})
+# Formats that hold nothing but plain values.
+_PLAIN_FORMATS = frozenset({"DELIMITED", "KAFKA"})
+
+
+def check_states(node: nodes.Node, value_format: str) -> None:
+    """ksqlDB writes an aggregate's state in the source's format, which has to be able to."""
+    if isinstance(node, nodes.Aggregate):
+        functions = (REGISTRY.get(c.function) for c in node.calls)
+        built_in = (f.name for f in functions if f.path == "internal")
+        if value_format in _PLAIN_FORMATS and not _PLAIN_STATES.issuperset(built_in):
+            raise StatementError(
+                "One of the functions used in the statement has an intermediate type that the "
+                "value format can not handle. Please remove the function or change the format.\n"
+                "Consider up-voting https://github.com/confluentinc/ksql/issues/3950, which will "
+                "resolve this limitation."
+            )
+    for below in nodes.inputs(node):
+        check_states(below, value_format)
+
+
 def window_used(node: nodes.Node) -> nodes.Window | None:
     """The window of the aggregation in a plan, if there is one."""
     if isinstance(node, nodes.Aggregate):

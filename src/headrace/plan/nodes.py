@@ -157,14 +157,19 @@ class JoinType(Enum):
 
 @dataclass(frozen=True)
 class Join(Node):
-    """What all joins have: `schema` is the key column, then the columns of both sides."""
+    """What all joins have: `schema` is the key column, then the columns of both sides.
+
+    The key column has a name of its own, so that it never hides a side's column: in an outer
+    join a side's key column is null where that side is missing, the key never is. A column of
+    `schema` is the key if it is named as `key`, else the left's or right's of that name.
+    """
 
     left: Node
     right: Node
     type: JoinType
     left_key: Expression
     right_key: Expression
-    key: Column  # the result's key column; its value is whichever side's key is there
+    key: Column  # its value is that of `left_key` or `right_key`, whichever side is there
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class TableTableJoin(Join):
 @dataclass(frozen=True)
 class ForeignKeyJoin(Join):
     """`left_key` is any expression over the left row, `right_key` the right's primary key; the
-    result has the left's primary key (`key` names its first column)."""
+    result has the left's primary key, all its columns (`key` is the first of them)."""
 
 
 @dataclass(frozen=True)

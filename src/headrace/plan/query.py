@@ -19,7 +19,13 @@ from headrace.plan.casts import can_cast_implicitly
 from headrace.plan.exploding import explode_stage
 from headrace.plan.expressions import Cast
 from headrace.plan.filtering import predicate
-from headrace.plan.grouping import aggregate, aggregate_calls, check_key, window_used
+from headrace.plan.grouping import (
+    aggregate,
+    aggregate_calls,
+    check_key,
+    check_states,
+    window_used,
+)
 from headrace.plan.joining import join_stage
 from headrace.plan.partitioning import rekey_stage
 from headrace.plan.projecting import check_clashes, choices, project
@@ -165,6 +171,8 @@ def _plan(planning: Planning, sink: _Sink) -> nodes.Node:
     node = finish(planning, stage, sink)
     for check in stage.checks:
         check()
+    if analysis.group_by is not None:
+        check_states(node, analysis.left.source.value.format)
     return node
 
 
@@ -224,10 +232,12 @@ def _check_result_kind(statement: ast.CreateAsSelect, kind: SourceKind) -> None:
 
 
 def _sink_window(analysis: Analysis, result: nodes.Node) -> WindowedKey | None:
-    """A windowed aggregation makes windowed keys; so are those of a windowed source."""
+    """An aggregation's keys have its window; other queries keep that of their source."""
+    if analysis.group_by is None:
+        return analysis.left.source.window
     window = window_used(result)
     if window is None:
-        return analysis.left.source.window
+        return None
     sized = window.type is not WindowType.SESSION
     return WindowedKey(window.type, window.size_ms if sized else None)
 
