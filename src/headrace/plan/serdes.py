@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from headrace.formats import format_named
+from headrace.formats.base import Feature, Side
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column, Schema
 from headrace.model.sources import Serde
 from headrace.model.types import Map, quote, walk
 from headrace.plan.properties import WithClause
 
-# For each format: whether a single field can be written inside a record, and bare.
-_WRAPS: dict[str, frozenset[bool]] = {
-    "AVRO": frozenset({True, False}),
-    "JSON": frozenset({True, False}),
-    "JSON_SR": frozenset({True, False}),
-    "PROTOBUF": frozenset({True}),
-    "PROTOBUF_NOSR": frozenset({True, False}),
-    "KAFKA": frozenset({False}),
-    "DELIMITED": frozenset({False}),
-    "NONE": frozenset(),
-}
-# Properties that a sink of the same format takes over from the left source.
-_INHERITED: dict[str, frozenset[str]] = {
-    "DELIMITED": frozenset({"delimiter"}),
-    "PROTOBUF": frozenset({"fullSchemaName"}),
-    "PROTOBUF_NOSR": frozenset({"nullableRepresentation"}),
-}
 # Where the WITH clause says what a format calls by its own name.
 _PROPERTIES = {
     "key": {
@@ -46,19 +31,15 @@ _PROPERTIES = {
 
 
 def check_format(name: str) -> None:
-    if name not in _WRAPS:
-        raise StatementError(f"Unknown format: {name}")
-
-
-def wraps(name: str) -> frozenset[bool]:
-    return _WRAPS[name]
+    format_named(name)
 
 
 def inherited_properties(source: Serde, format_: str) -> dict[str, str]:
+    """What a sink of the same format takes over from the left source."""
     if source.format != format_:
         return {}
-    inherited = _INHERITED.get(format_, frozenset())
-    return {name: value for name, value in source.properties if name in inherited}
+    inheritable = format_named(format_).inheritable
+    return {name: value for name, value in source.properties if name in inheritable}
 
 
 def format_properties(
@@ -87,7 +68,8 @@ def check_wrap(clause: WithClause, format_: str, single: bool) -> None:
         flag = clause.flag(name)
         if flag is None or (name == "WRAP_SINGLE_VALUES" and not single):
             continue
-        if flag not in _WRAPS[format_]:
+        wanted = Feature.WRAP if flag else Feature.UNWRAP
+        if not format_named(format_).supports(wanted):
             raise StatementError(
                 f"Format '{format_}' does not support '{name}' set to '{str(flag).lower()}'."
             )
@@ -96,8 +78,16 @@ def check_wrap(clause: WithClause, format_: str, single: bool) -> None:
 
 
 def check_schema(schema: Schema, key: Serde, value: Serde) -> None:
-    """What no format can hold."""
+    """Refuses columns that the formats cannot hold."""
     check_key_columns(schema.key)
+    # A key format that could do either is told which; others are not asked.
+    choice = {Feature.WRAP, Feature.UNWRAP} <= format_named(key.format).features
+    sides: list[tuple[Side, Serde, tuple[Column, ...], bool | None]] = [
+        ("key", key, schema.key, key.wrap if choice else None),
+        ("value", value, schema.value, value.wrap),
+    ]
+    for side, serde, columns, wrap in sides:
+        format_named(serde.format).check(columns, side, wrap, dict(serde.properties))
 
 
 def check_key_columns(columns: Iterable[Column]) -> None:
