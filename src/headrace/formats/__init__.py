@@ -1,0 +1,22 @@
+"""Formats: how columns become bytes and back; one module each, two faces, one table."""
+
+from __future__ import annotations
+
+from headrace.formats.base import Format
+from headrace.formats.delimited import DelimitedFormat
+from headrace.formats.json import JsonFormat
+from headrace.formats.kafka import KafkaFormat
+from headrace.formats.none import NoneFormat
+from headrace.model.errors import StatementError
+
+FORMATS: dict[str, Format] = {
+    f.name: f for f in (DelimitedFormat(), JsonFormat(), KafkaFormat(), NoneFormat())
+}
+
+
+def format_named(name: str) -> Format:
+    """The format of that name, in any case."""
+    found = FORMATS.get(name.upper())
+    if found is None:
+        raise StatementError(f"Unknown format: {name.upper()}")
+    return found

@@ -1,0 +1,228 @@
+"""What a format is: how the columns of one side of a record become bytes, and back.
+
+Each format has two faces that agree: `python` for single rows (INSERT VALUES, PRINT, pull queries,
+tests) and `spark` for pipelines. Neither raises anything but CodecError on bad data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar, Literal
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame
+
+from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.fallible import Fallible
+from headrace.model.schema import Column
+from headrace.model.types import Field, SqlType, Struct
+
+Side = Literal["key", "value"]
+# A row of one side in plain Python (see headrace.model.representation), by column name.
+Row = dict[str, object]
+
+
+class Feature(Enum):
+    """What a format can do: single fields in an envelope or bare (KLIP-3), schemas inferred."""
+
+    WRAP = "WRAP_SINGLES"
+    UNWRAP = "UNWRAP_SINGLES"
+    INFERENCE = "SCHEMA_INFERENCE"
+
+
+# How a format's own properties are spelled in WITH, after `KEY_` or `VALUE_`, and what they are
+# called inside (ksqlDB's names, which its error texts show).
+WITH_PROPERTIES: dict[str, str] = {
+    "DELIMITER": "delimiter",
+    "AVRO_SCHEMA_FULL_NAME": "fullSchemaName",
+    "SCHEMA_FULL_NAME": "fullSchemaName",
+    "SCHEMA_ID": "schemaId",
+    "PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
+}
+
+
+@dataclass(frozen=True)
+class RegistrySchema:
+    """A schema as the registry keeps it; `references` are the texts it imports, by name."""
+
+    text: str
+    type: Literal["AVRO", "JSON", "PROTOBUF"]
+    references: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one side of a source's records lies in its topic: all that a codec needs to know.
+
+    `wrapped` says whether a single column lies in an envelope; many columns always do. For
+    registry formats, `writers` are the schemas that records may bear, by id; `schema_id` is the
+    id that written records bear, of the schema `physical` (where that is not the format's own
+    rendering of the columns, because the statement named a schema).
+    """
+
+    columns: tuple[Column, ...]
+    wrapped: bool = True
+    side: Side = "value"
+    topic: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    writers: tuple[tuple[int, RegistrySchema], ...] = ()
+    schema_id: int | None = None
+    physical: RegistrySchema | None = None
+
+    def option(self, name: str) -> str | None:
+        """A property of the format, by its inner name."""
+        return dict(self.properties).get(name)
+
+    @property
+    def struct(self) -> Struct:
+        """The columns as one type, which is also the type of a decoded row."""
+        return Struct(tuple(Field(c.name, c.type) for c in self.columns))
+
+    @property
+    def type(self) -> SqlType:
+        """The type of what lies in the record: the row, or the one bare column."""
+        return self.struct if self.wrapped else self.columns[0].type
+
+
+class CodecError(HeadraceError):
+    """Data that cannot be read or written. The first line is the message, the others causes."""
+
+
+class DecodeError(CodecError):
+    pass
+
+
+class EncodeError(CodecError):
+    pass
+
+
+class RowCodec(ABC):
+    """The Python face, for one layout."""
+
+    @abstractmethod
+    def decode(self, data: bytes | None) -> Row | None: ...
+
+    @abstractmethod
+    def encode(self, row: Row | None) -> bytes | None: ...
+
+
+class ColumnCodec(ABC):
+    """The Spark face, for one layout.
+
+    Values are a struct of the columns; null data is a null struct and the other way round.
+    """
+
+    @abstractmethod
+    def decode(self, data: SparkColumn) -> Fallible:
+        """Bytes to rows, as one expression. Prefer `read`, which evaluates shared parts once."""
+
+    @abstractmethod
+    def encode(self, row: SparkColumn) -> Fallible: ...
+
+    def read(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
+        """The frame with two more columns: the rows decoded from column `data`, and errors."""
+        decoded = self.decode(frame[f"`{data}`"])
+        return frame.withColumns({value: decoded.value, error: text_or_null(decoded.error)})
+
+
+def text_or_null(error: SparkColumn | None) -> SparkColumn:
+    from pyspark.sql import functions as F
+
+    return F.lit(None).cast("string") if error is None else error
+
+
+class Format(ABC):
+    """One format: its declaration, its checks, its two faces."""
+
+    name: ClassVar[str]
+    features: ClassVar[frozenset[Feature]] = frozenset()
+    properties: ClassVar[frozenset[str]] = frozenset()
+    inheritable: ClassVar[frozenset[str]] = frozenset()
+
+    def supports(self, feature: Feature) -> bool:
+        return feature in self.features
+
+    def wrapped(self, columns: int, wrap: bool | None) -> bool:
+        """Whether this many columns lie in an envelope, given the setting in force."""
+        if columns != 1:
+            return True
+        choices = self.features & {Feature.WRAP, Feature.UNWRAP}
+        if len(choices) == 1:
+            return Feature.WRAP in choices
+        return wrap is not False
+
+    def supports_key_type(self, type_: SqlType) -> bool:
+        return True
+
+    def check_properties(self, properties: Mapping[str, str]) -> None:
+        unknown = [name for name in properties if name not in self.properties]
+        if unknown:
+            raise StatementError(
+                f"{self.name} does not support the following configs: [{', '.join(unknown)}]"
+            )
+        for name, value in properties.items():
+            if not value.strip():
+                texts = ", ".join(f"{k}={v}" for k, v in properties.items())
+                raise StatementError(f"{name} cannot be empty. Format configuration: {{{texts}}}")
+
+    def check(
+        self,
+        columns: Sequence[Column],
+        side: Side,
+        wrap: bool | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Refuses properties and columns that the format cannot hold, in ksqlDB's words."""
+        properties = properties or {}
+        self.check_properties(properties)
+        try:
+            self.check_columns(columns, side, properties)
+        except StatementError as e:
+            texts = ", ".join(map(str, columns))
+            feature = Feature.WRAP if wrap else Feature.UNWRAP
+            shown = wrap is not None and len(columns) == 1 and self.supports(feature)
+            raise StatementError(
+                f"{side.capitalize()} format does not support schema.\n"
+                f"format: {self.name}\n"
+                f"schema: Persistence{{columns=[{texts}], "
+                f"features=[{feature.value if shown else ''}]}}\n"
+                f"reason: {e.message}"
+            ) from e
+
+    def check_columns(
+        self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
+    ) -> None:
+        """Raises StatementError with the bare reason; `check` says the rest."""
+        return
+
+    @abstractmethod
+    def python(self, layout: Layout) -> RowCodec: ...
+
+    @abstractmethod
+    def spark(self, layout: Layout) -> ColumnCodec: ...
+
+
+class RegistryFormat(Format):
+    """A format whose schemas live in the registry."""
+
+    @abstractmethod
+    def to_registry(self, layout: Layout) -> RegistrySchema:
+        """The schema that ksqlDB registers for such columns."""
+
+    @abstractmethod
+    def columns_from_registry(
+        self,
+        schema: RegistrySchema,
+        side: Side,
+        wrapped: bool,
+        properties: Mapping[str, str],
+        *,
+        keep_case: bool = False,
+    ) -> list[Field]:
+        """The columns that ksqlDB infers; a bare value is one column, ROWKEY or ROWVAL.
+
+        Names are upper-cased unless `keep_case`, which statements that name a schema id ask for.
+        """

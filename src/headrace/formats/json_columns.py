@@ -1,0 +1,252 @@
+"""The Spark face of JSON: `from_json` where it is right, and a sure sign where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark
+
+from headrace.formats import jackson, java
+from headrace.formats.base import Layout
+from headrace.formats.native import NativeFirst
+from headrace.model.fallible import Fallible
+from headrace.model.representation import spark_type
+from headrace.model.types import Array, Decimal, Map, SqlType, Struct, base_name, walk
+
+# ksqlDB's JSON library reads strict JSON; Spark's is laxer unless told.
+_CORRUPT = "$corrupt"
+_ENVELOPE = "$value"
+_STRICT = {
+    "mode": "PERMISSIVE",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+    "columnNameOfCorruptRecord": _CORRUPT,
+}
+# A STRING field gets the text of whatever is there. Numbers come as Java prints doubles, which is
+# not how they were written; so a text like that may have been a number.
+_LIKE_A_DOUBLE = r"^-?\d+\.\d+(E-?\d+)?$|^-Infinity$"
+_MAX_PRECISION = 38
+# With fewer spare digits than this, rounding in the parser could pass unseen.
+_SPARE_DIGITS = 10
+
+
+class JsonColumns(NativeFirst):
+    """`from_json` with typed fields in the spellings that occur; all else is left to Python.
+
+    A field that Spark's parser does not take as it stands (a number in quotes, a fraction for an
+    integer), that may be there in a third spelling, or whose text may not have been a string,
+    sends the one record to the Python face.
+    """
+
+    def attempt(self, data: SparkColumn) -> SparkColumn:
+        text = data.cast("string")
+        if self.layout.wrapped:
+            fields = _parse_fields(self.layout.struct)
+        else:
+            text = F.concat(F.lit(f'{{"{_ENVELOPE}":'), text, F.lit("}"))
+            fields = [spark.StructField(_ENVELOPE, _parse_type(self.layout.type))]
+        fields.append(spark.StructField(_CORRUPT, spark.StringType()))
+        return F.from_json(text, spark.StructType(fields), _STRICT)
+
+    def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
+        text = data.cast("string")
+        unsure = attempt.isNull() | attempt[_CORRUPT].isNotNull() | ~F.is_valid_utf8(text)
+        if self.layout.wrapped:
+            settled = _settle_struct(self.layout.struct, attempt, text)
+            row = settled.value
+        else:
+            settled = _settle(self.layout.type, attempt[_ENVELOPE], text, ())
+            row = F.struct(settled.value.alias(self.layout.columns[0].name))
+            # More than one value would fit into the envelope as well.
+            items = F.json_array_length(F.concat(F.lit("["), text, F.lit("]")))
+            unsure |= ~items.eqNullSafe(1)
+        if settled.missing is not None:
+            spelling = _other_spelling(self.layout.type)
+            unsure |= settled.missing & text.rlike(spelling)
+        if settled.unsure is not None:
+            unsure |= settled.unsure
+        return row, F.coalesce(unsure, F.lit(False))
+
+    def encode(self, row: SparkColumn) -> Fallible:
+        return Fallible(json_text(self.layout, row).cast("binary"))
+
+
+def json_text(layout: Layout, row: SparkColumn) -> SparkColumn:
+    """The row, or its bare column, as JSON text; null for null."""
+    options = {"ignoreNullFields": "false"}
+    if layout.wrapped:
+        return F.to_json(row, options)
+    value = row[layout.columns[0].name]
+    if isinstance(layout.type, (Struct, Map, Array)):
+        return F.to_json(value, options)
+    text = F.to_json(F.struct(value.alias("v")), options)
+    return F.when(value.isNotNull(), F.substr(text, F.lit(6), F.length(text) - 6))  # {"v":…}
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """A value made of parsed fields; is it unsure, and might something be in another spelling?"""
+
+    value: SparkColumn
+    unsure: SparkColumn | None = None
+    missing: SparkColumn | None = None
+
+
+def _spellings(struct: Struct) -> Iterator[tuple[str, SqlType, tuple[str, ...]]]:
+    """Each field with the names that Spark looks for: its own and, in any case, the lower one."""
+    names = {f.name for f in struct.fields}
+    for field in struct.fields:
+        lower = field.name.lower()
+        if _any_case(field.name) and lower not in names:
+            yield field.name, field.type, (field.name, lower)
+        else:
+            yield field.name, field.type, (field.name,)
+
+
+def _any_case(name: str) -> bool:
+    """Names that were not quoted are in capitals, and match in any case."""
+    return name == name.upper()
+
+
+def _parse_fields(struct: Struct) -> list[spark.StructField]:
+    return [
+        spark.StructField(spelling, _parse_type(type_))
+        for _, type_, spellings in _spellings(struct)
+        for spelling in spellings
+    ]
+
+
+def _parse_type(type_: SqlType) -> spark.DataType:
+    match type_:
+        case Array(element):
+            return spark.ArrayType(_parse_type(element))
+        case Map(_, value):
+            return spark.MapType(spark.StringType(), _parse_type(value))
+        case Struct():
+            return spark.StructType(_parse_fields(type_))
+        case Decimal(precision, scale):
+            # As many digits as fit after the point: what does not fit the column shows.
+            return spark.DecimalType(_MAX_PRECISION, _MAX_PRECISION - precision + scale)
+    return spark_type(type_)
+
+
+def _settle(
+    type_: SqlType, parsed: SparkColumn, text: SparkColumn, names: tuple[str, ...]
+) -> _Settled:
+    match type_:
+        case Array(element):
+            return _settle_array(element, parsed, text)
+        case Map(_, value):
+            return _settle_map(value, parsed, text)
+        case Struct():
+            settled = _settle_struct(type_, parsed, text)
+            return replace(settled, value=F.when(parsed.isNotNull(), settled.value))
+        case Decimal(precision, _):
+            if precision > _MAX_PRECISION - _SPARE_DIGITS:
+                return _Settled(parsed.cast(spark_type(type_)), parsed.isNotNull())
+            fitted = parsed.cast(spark_type(type_))
+            return _Settled(fitted, parsed.isNotNull() & ~parsed.eqNullSafe(fitted))
+    if base_name(type_) == "STRING":
+        return _Settled(parsed, _maybe_no_string(parsed, text, names))
+    if base_name(type_) == "TIME":
+        return _Settled(parsed, ~parsed.between(0, java.MILLIS_PER_DAY))
+    return _Settled(parsed)
+
+
+def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ...]) -> SparkColumn:
+    # Comparing is cheap, matching is not: only what starts like a number is matched.
+    like_a_number = (value >= "-") & (value < ":") & value.rlike(_LIKE_A_DOUBLE)
+    for name in names:
+        for colon in (":", ": "):
+            prefix = F.lit(f'{jackson.string(name)}{colon}"')
+            like_a_number &= ~text.contains(F.concat(prefix, value, F.lit('"')))
+    return value.startswith("{") | value.startswith("[") | like_a_number | (value == "Infinity")
+
+
+def _settle_array(element: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+    if _is_plain(element):
+        return _Settled(parsed)
+
+    def pick(part: str) -> Callable[[SparkColumn], SparkColumn]:
+        return lambda item: _part(_settle(element, item, text, ()), part)
+
+    return _Settled(
+        F.transform(parsed, pick("value")) if _is_rebuilt(element) else parsed,
+        F.exists(parsed, pick("unsure")),
+        F.exists(parsed, pick("missing")) if _has_struct(element) else None,
+    )
+
+
+def _settle_map(value: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+    keys = F.map_keys(parsed)
+    doubled = F.size(keys) != F.size(F.array_distinct(keys))
+    if _is_plain(value):
+        return _Settled(parsed, doubled)
+    values = _settle_array(value, F.map_values(parsed), text)
+    unsure = doubled if values.unsure is None else doubled | values.unsure
+    # A map with a doubled key cannot be built at all; its record is Python's anyway.
+    rebuilt = F.when(~doubled, F.map_from_arrays(keys, values.value))
+    return _Settled(rebuilt if _is_rebuilt(value) else parsed, unsure, values.missing)
+
+
+def _settle_struct(struct: Struct, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+    values: list[SparkColumn] = []
+    unsure: list[SparkColumn] = []
+    missing: list[SparkColumn] = []
+    for name, type_, spellings in _spellings(struct):
+        found = [_settle(type_, parsed[spelling], text, (spelling,)) for spelling in spellings]
+        value = F.coalesce(*(f.value for f in found)) if len(found) > 1 else found[0].value
+        values.append(value.alias(name))
+        unsure.extend(f.unsure for f in found if f.unsure is not None)
+        missing.extend(f.missing for f in found if f.missing is not None)
+        if _any_case(name):
+            missing.append(value.isNull())
+    return _Settled(F.struct(*values), _any(unsure), _any(missing))
+
+
+def _any(conditions: list[SparkColumn]) -> SparkColumn | None:
+    return reduce(or_, conditions) if conditions else None
+
+
+def _part(settled: _Settled, part: str) -> SparkColumn:
+    column: SparkColumn | None = getattr(settled, part)
+    return F.lit(False) if column is None else column
+
+
+def _is_plain(type_: SqlType) -> bool:
+    """Whether a parsed value of the type is certain and final as it stands."""
+    return not any(
+        isinstance(t, (Struct, Map, Decimal)) or base_name(t) in ("STRING", "TIME")
+        for t in walk(type_)
+    )
+
+
+def _is_rebuilt(type_: SqlType) -> bool:
+    """Whether the parsed value has another Spark type than the column."""
+    return any(isinstance(t, (Struct, Decimal)) for t in walk(type_))
+
+
+def _has_struct(type_: SqlType) -> bool:
+    return any(isinstance(t, Struct) for t in walk(type_))
+
+
+def _other_spelling(type_: SqlType) -> str:
+    """Matches a text that has a field in a spelling that Spark did not look for."""
+    structs = [t for t in walk(type_) if isinstance(t, Struct)]
+    known = {s for struct in structs for _, _, names in _spellings(struct) for s in names}
+    names = {f.name for struct in structs for f in struct.fields if _any_case(f.name)}
+    known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
+    escaped = r'"[^"\\]*\\u[^"]*"\s*:'
+    return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'
+
+
+def _regex(name: str) -> str:
+    """The name as JSON writes it, quoted for Java's regular expressions."""
+    return "".join(
+        c if c.isalnum() or c == "_" else f"\\x{{{ord(c):x}}}" for c in jackson.string(name)[1:-1]
+    )

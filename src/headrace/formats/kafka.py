@@ -1,0 +1,159 @@
+"""KAFKA: one primitive, as Kafka's own serializers write it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+
+from headrace.formats.base import (
+    ColumnCodec,
+    DecodeError,
+    Feature,
+    Format,
+    Layout,
+    Row,
+    RowCodec,
+    Side,
+)
+from headrace.formats.none import VoidColumns, VoidRows
+from headrace.model.errors import StatementError
+from headrace.model.fallible import Fallible
+from headrace.model.schema import Column
+from headrace.model.types import SqlType, base_name
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One primitive: its size in bytes where that is fixed, and its four conversions."""
+
+    unpack: Callable[[bytes], Any]
+    pack: Callable[[Any], bytes]
+    from_binary: Callable[[SparkColumn], SparkColumn]
+    to_binary: Callable[[SparkColumn], SparkColumn]
+    size: int | None = None
+    complaint: str = ""
+
+
+def _signed(data: SparkColumn) -> SparkColumn:
+    """Eight bytes, big-endian, as a signed number."""
+    return F.conv(F.hex(data), 16, -10).cast("bigint")
+
+
+def _signed_int(data: SparkColumn) -> SparkColumn:
+    # Shifted to the top of eight bytes, so that the sign is where `conv` looks for it.
+    wide = _signed(F.concat(data, F.lit(bytes(4))))
+    return F.shiftright(wide, 32).cast("int")
+
+
+_KINDS: dict[str, _Kind] = {
+    "INTEGER": _Kind(
+        lambda data: struct.unpack(">i", data)[0],
+        lambda value: struct.pack(">i", value),
+        _signed_int,
+        lambda value: value.cast("binary"),
+        4,
+        "Size of data received by IntegerDeserializer is not 4",
+    ),
+    "BIGINT": _Kind(
+        lambda data: struct.unpack(">q", data)[0],
+        lambda value: struct.pack(">q", value),
+        _signed,
+        lambda value: value.cast("binary"),
+        8,
+        "Size of data received by LongDeserializer is not 8",
+    ),
+    "DOUBLE": _Kind(
+        lambda data: struct.unpack(">d", data)[0],
+        lambda value: struct.pack(">d", value),
+        lambda data: F.reflect(
+            F.lit("java.lang.Double"), F.lit("longBitsToDouble"), _signed(data)
+        ).cast("double"),
+        lambda value: (
+            F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value)
+            .cast("bigint")
+            .cast("binary")
+        ),
+        8,
+        "Size of data received by Deserializer is not 8",
+    ),
+    "STRING": _Kind(
+        lambda data: data.decode("utf-8", "replace"),
+        lambda value: value.encode("utf-8", "replace"),
+        lambda data: F.make_valid_utf8(data.cast("string")),
+        lambda value: value.cast("binary"),
+    ),
+    "BYTES": _Kind(bytes, bytes, lambda data: data, lambda value: value),
+}
+
+
+class KafkaFormat(Format):
+    name = "KAFKA"
+    features = frozenset({Feature.UNWRAP})
+
+    def supports_key_type(self, type_: SqlType) -> bool:
+        return base_name(type_) in _KINDS
+
+    def check_columns(
+        self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
+    ) -> None:
+        if len(columns) > 1:
+            raise StatementError(
+                "The 'KAFKA' format only supports a single field. "
+                f"Got: [{', '.join(map(str, columns))}]"
+            )
+        for column in columns:
+            if base_name(column.type) not in _KINDS:
+                raise StatementError(
+                    f"The 'KAFKA' format does not support type '{base_name(column.type)}'"
+                )
+
+    def python(self, layout: Layout) -> RowCodec:
+        return KafkaRows(layout) if layout.columns else VoidRows()
+
+    def spark(self, layout: Layout) -> ColumnCodec:
+        return KafkaColumns(layout) if layout.columns else VoidColumns(layout)
+
+
+def _failure(layout: Layout, cause: str) -> str:
+    return f"Error deserializing KAFKA message from topic: {layout.topic}\n{cause}"
+
+
+class KafkaRows(RowCodec):
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._name = layout.columns[0].name
+        self._kind = _KINDS[base_name(layout.columns[0].type)]
+
+    def decode(self, data: bytes | None) -> Row | None:
+        if data is None:
+            return None
+        if self._kind.size is not None and len(data) != self._kind.size:
+            raise DecodeError(_failure(self._layout, self._kind.complaint))
+        return {self._name: self._kind.unpack(data)}
+
+    def encode(self, row: Row | None) -> bytes | None:
+        value = None if row is None else row[self._name]
+        return None if value is None else self._kind.pack(value)
+
+
+class KafkaColumns(ColumnCodec):
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._name = layout.columns[0].name
+        self._kind = _KINDS[base_name(layout.columns[0].type)]
+
+    def decode(self, data: SparkColumn) -> Fallible:
+        value = self._kind.from_binary(data).alias(self._name)
+        if self._kind.size is None:
+            return Fallible(F.when(data.isNotNull(), F.struct(value)))
+        fits = F.octet_length(data) == self._kind.size
+        complaint = _failure(self._layout, self._kind.complaint)
+        return Fallible(F.when(fits, F.struct(value)), F.when(~fits, F.lit(complaint)))
+
+    def encode(self, row: SparkColumn) -> Fallible:
+        return Fallible(self._kind.to_binary(row[self._name]))
