@@ -113,6 +113,8 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
             "Exception while preparing statement: "
             f"Cannot insert into {sink.name} because it has header columns"
         )
+    if statement.query.limit is not None:
+        raise StatementError("INSERT INTO statements don't support LIMIT clause.")
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_sources(analysis, statement.query.group_by is not None)
     result = _plan(Planning(analysis, view, settings), _Sink(sink.name, sink.schema))

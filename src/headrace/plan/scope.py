@@ -40,13 +40,16 @@ class Scope:
 
     @staticmethod
     def of(relation: ast.Relation, view: CatalogView) -> Scope:
-        relations = list(_relations(relation))
-        found = []
-        for each in relations:
+        found: list[Aliased] = []
+        for each in _relations(relation):
             source = view.source(each.name)
             if source is None:
                 hint = alternatives(view, each.name)
                 raise _unprepared(f"{each.name} does not exist.{hint}")
+            if any(o.alias == each.alias and o.source != source for o in found):
+                raise _unprepared(
+                    f"Each source needs a name of its own: '{each.alias}' is used twice."
+                )
             found.append(Aliased(each.alias, source))
         return Scope(tuple(found), isinstance(relation, ast.Join))
 
