@@ -1,0 +1,211 @@
+"""Topics: list, describe, create, change, delete; and where their partitions begin and end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, yet not re-exported
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+    TopicMetadata,
+)
+
+from headrace.topics.client import KafkaConnection, UnknownTopicError
+
+T = TypeVar("T")
+
+# What a broker answers while a partition gets its leader.
+PASSING = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_CONTROLLER,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic: the number of replicas of each of its partitions, by partition."""
+
+    name: str
+    replicas: tuple[int, ...]
+
+    @property
+    def partitions(self) -> int:
+        return len(self.replicas)
+
+    @property
+    def replication_factor(self) -> int:
+        return self.replicas[0] if self.replicas else 0
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """What a new topic shall be."""
+
+    name: str
+    partitions: int = 1
+    replicas: int = -1  # the broker's default
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class TopicAdmin:
+    """Changes and describes topics over one connection; safe to share between threads."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        return self._connection.admin()
+
+    def topics(self, include_internal: bool = False) -> dict[str, Topic]:
+        """All topics by name; Kafka's own (`__consumer_offsets`, …) only on request."""
+        with self._connection.reaching("*"):
+            metadata = self._client.list_topics(timeout=self._connection.timeout)
+        return {
+            name: Topic(name, _replicas(topic))
+            for name, topic in sorted(metadata.topics.items())
+            if include_internal or not name.startswith("__")
+        }
+
+    def describe(self, name: str) -> Topic:
+        found = self._describe(name)
+        return Topic(name, tuple(len(partition.replicas) for partition in found.partitions))
+
+    def exists(self, name: str) -> bool:
+        try:
+            self.describe(name)
+        except UnknownTopicError:
+            return False
+        return True
+
+    def create(self, spec: TopicSpec) -> None:
+        new = NewTopic(
+            spec.name,
+            num_partitions=spec.partitions,
+            replication_factor=spec.replicas,
+            config=dict(spec.configs),
+        )
+        self._finish(spec.name, lambda: self._client.create_topics([new])[spec.name])
+        self._await_leaders(spec.name)
+
+    def delete(self, name: str) -> None:
+        self._finish(name, lambda: self._client.delete_topics([name])[name])
+
+    def add_partitions(self, name: str, total: int) -> None:
+        grown = NewPartitions(name, total)
+        self._finish(name, lambda: self._client.create_partitions([grown])[name])
+
+    def configs(self, name: str) -> dict[str, str]:
+        """The topic's settings, defaults included (`cleanup.policy`, `retention.ms`, …)."""
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        entries = self._finish(name, lambda: self._client.describe_configs([resource])[resource])
+        return {key: entry.value for key, entry in entries.items() if entry.value is not None}
+
+    def set_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in configs.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        self._finish(name, lambda: self._client.incremental_alter_configs([resource])[resource])
+
+    def begin_offsets(self, name: str) -> dict[int, int]:
+        """By partition, the offset of the oldest record that is still there."""
+        return self._offsets(name, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def end_offsets(self, name: str) -> dict[int, int]:
+        """By partition, the offset that the next record will get."""
+        return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def offsets_at(self, name: str, timestamp: int) -> dict[int, int]:
+        """By partition, the first offset whose record is not older; the end if there is none."""
+        ends = self.end_offsets(name)
+        found = self._offsets(name, OffsetSpec.for_timestamp(timestamp))
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
+    def groups(self) -> list[str]:
+        """The names of the consumer groups that the broker knows."""
+        listing = self._finish("*", lambda: self._client.list_consumer_groups())
+        return sorted(group.group_id for group in listing.valid)
+
+    def _offsets(self, name: str, spec: OffsetSpec) -> dict[int, int]:
+        partitions = range(self.describe(name).partitions)
+        request = {TopicPartition(name, partition): spec for partition in partitions}
+        if not request:
+            return {}
+        return self._retried(name, lambda: self._list_offsets(request))
+
+    def _list_offsets(self, request: dict[TopicPartition, OffsetSpec]) -> dict[int, int]:
+        futures = self._client.list_offsets(
+            request,
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=self._connection.timeout,
+        )
+        return {
+            partition.partition: future.result(self._connection.timeout).offset
+            for partition, future in futures.items()
+        }
+
+    def _finish(self, name: str, call: Callable[[], Future[T]]) -> T:
+        return self._retried(name, lambda: call().result(self._connection.timeout))
+
+    def _retried(self, name: str, call: Callable[[], T]) -> T:
+        """The call's result; asks again while a leader is being elected or settles in."""
+        deadline = time.monotonic() + self._connection.timeout
+        with self._connection.reaching(name):
+            while True:
+                try:
+                    return call()
+                except KafkaException as failure:
+                    passing = failure.args[0].code() in PASSING
+                    if not passing or time.monotonic() > deadline:
+                        raise
+                time.sleep(0.02)
+
+    def _describe(self, name: str) -> TopicDescription:
+        # Not by `list_topics(name)`: that has a broker which creates topics on sight create it.
+        wanted = TopicCollection([name])
+        found: TopicDescription = self._finish(
+            name, lambda: self._client.describe_topics(wanted)[name]
+        )
+        return found
+
+    def _await_leaders(self, name: str) -> None:
+        """Waits until a new topic can be written and read; creation is acknowledged before."""
+        deadline = time.monotonic() + self._connection.timeout
+        while True:
+            try:
+                self.begin_offsets(name)
+                return
+            except UnknownTopicError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.02)
+
+
+def _replicas(metadata: TopicMetadata) -> tuple[int, ...]:
+    return tuple(len(p.replicas) for _, p in sorted(metadata.partitions.items()))

@@ -1,0 +1,130 @@
+"""A connection to Kafka: settings, librdkafka's clients built from them, and errors in words."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from headrace.model.errors import HeadraceError, UnavailableError
+from headrace.topics.settings import client_settings
+
+LOG = logging.getLogger("headrace.kafka")
+TIMEOUT_SECONDS = 30.0
+
+# Codes that say "nobody answered", not "the answer is no".
+SILENCE = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._MSG_TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._RESOLVE,
+        KafkaError._AUTHENTICATION,
+        KafkaError._SSL,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.BROKER_NOT_AVAILABLE,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+    }
+)
+
+
+class UnknownTopicError(HeadraceError):
+    """A topic that is not there."""
+
+
+class TopicExistsError(HeadraceError):
+    """A topic that is there already."""
+
+
+class TopicAuthorizationError(HeadraceError):
+    """A topic that this user may not see or change."""
+
+    error_code = 40301
+
+
+class KafkaConnection:
+    """Where Kafka is and how to speak to it. Nothing is opened before it is needed.
+
+    `settings` are the Kafka client's, in the Java client's names or librdkafka's.
+    """
+
+    def __init__(self, settings: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> None:
+        if not settings.get("bootstrap.servers"):
+            raise HeadraceError("bootstrap.servers, the address of Kafka, is not set.")
+        self.settings = dict(settings)
+        self.timeout = timeout
+        self._translated = client_settings(settings)
+        self._last_error = ""
+        for name, reason in self._translated.without_effect.items():
+            LOG.warning("The Kafka client setting %s has no effect: %s", name, reason)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.settings["bootstrap.servers"]
+
+    def producer(self, **settings: str | int | bool) -> Producer:
+        """A producer that partitions as the Java client does. Keywords: `linger_ms=0`, …"""
+        defaults = {"partitioner": "murmur2_random", "linger.ms": "5"}
+        config = defaults | self._translated.for_producer() | _dotted(settings)
+        with self.reaching("a producer"):
+            return Producer(config | {"error_cb": self._note}, logger=LOG)
+
+    def consumer(self, **settings: str | int | bool) -> Consumer:
+        """A consumer that only reads: it joins no group and commits nothing."""
+        defaults = {"group.id": "headrace", "auto.offset.reset": "earliest"}
+        fixed = {"enable.auto.commit": False, "enable.auto.offset.store": False}
+        config = defaults | self._translated.for_consumer() | fixed | _dotted(settings)
+        with self.reaching("a consumer"):
+            return Consumer(config | {"error_cb": self._note}, logger=LOG)
+
+    def admin(self) -> AdminClient:
+        with self.reaching("an admin client"):
+            # The callback goes by keyword: the library's types know plain values in the dict only.
+            return AdminClient(dict(self._translated.for_admin()), error_cb=self._note, logger=LOG)
+
+    @contextmanager
+    def reaching(self, topic: str) -> Iterator[None]:
+        """Turns the client library's errors about a topic into ours."""
+        try:
+            yield
+        except KafkaException as failure:
+            raise self.error(failure.args[0], topic) from failure
+        except TimeoutError as failure:
+            raise self.unavailable("no answer in time") from failure
+
+    def error(self, error: KafkaError, topic: str) -> HeadraceError:
+        code = error.code()
+        if code in SILENCE:
+            return self.unavailable(error.str())
+        if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+            return UnknownTopicError(f"Topic '{topic}' does not exist in Kafka.")
+        if code == KafkaError._UNKNOWN_PARTITION:
+            return HeadraceError(f"Topic '{topic}' has no such partition.")
+        if code == KafkaError.TOPIC_ALREADY_EXISTS:
+            return TopicExistsError(f"Topic '{topic}' already exists.")
+        if code in (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        ):
+            return TopicAuthorizationError(f"Authorization denied on topic(s): [{topic}]")
+        if code == KafkaError._INVALID_ARG:
+            return HeadraceError(f"Kafka's client refuses its settings: {error.str()}")
+        return HeadraceError(f"Kafka refused the request about '{topic}': {error.str()}")
+
+    def unavailable(self, reason: str) -> UnavailableError:
+        detail = self._last_error or reason
+        return UnavailableError(f"Kafka at {self.bootstrap_servers} does not answer: {detail}")
+
+    def _note(self, error: KafkaError) -> None:
+        # The reason reaches us here; the call that fails knows only that time is up.
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._last_error = error.str()
+
+
+def _dotted(settings: Mapping[str, str | int | bool]) -> dict[str, str | int | bool]:
+    return {name.replace("_", "."): value for name, value in settings.items()}
