@@ -4,5 +4,5 @@ from __future__ import annotations
 
 import sys
 
-# Trees may be deep (see `parser.MAX_DEPTH`), and everything that reads them does so recursively.
+# Trees may be deep (see `cursor.MAX_NESTING`), and everything that reads them does so recursively.
 sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))

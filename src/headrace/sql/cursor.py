@@ -17,8 +17,9 @@ T = TypeVar("T")
 _NAMES = NON_RESERVED | {"identifier", "quoted", "backquoted", "digits", "variable"}
 _SOURCE_NAME = re.compile(r"[a-zA-Z0-9_-]*")
 
-# How deep brackets may nest. Each level costs the parser, and whoever walks the tree, a few frames.
-MAX_NESTING = 150
+# How deep brackets may nest. Printing puts one around each operator: what was read can be read
+# again.
+MAX_NESTING = 1000
 TOO_LARGE = (
     "Error processing statement: Statement is too large to parse. "
     "This may be caused by having too many nested expressions in the statement."

@@ -40,11 +40,12 @@ _ORDER = {
 def diagnose(source: Source, index: int, start: int, rule: str) -> ParseError:
     """The error of a text that the parser gave up at the token `index`, having begun at `start`
     with what the rule describes."""
-    index, explanation = _explain(source.tokens, index, start, rule)
-    token = source.tokens[index]
+    fault = _find(source.tokens, start, rule) or _NoWay(index)
+    token = source.tokens[fault.index]
     position = source.position(token.start)
     place = f"{position.line}:{position.column}"
-    message = f"line {place}: Syntax Error\n{explanation.format(place=place)}"
+    explanation = _explanation(fault, token, place) + _suggestion(fault, source.tokens)
+    message = f"line {place}: Syntax Error\n{explanation}"
     return ParseError(message, position, source.line(position.line))
 
 
@@ -77,58 +78,51 @@ class _Mismatch(Fault):
 _WALKING = threading.Lock()
 
 
-def _explain(tokens: tuple[Token, ...], index: int, start: int, rule: str) -> tuple[int, str]:
+def _find(tokens: tuple[Token, ...], start: int, rule: str) -> Fault | None:
     try:
         with _WALKING:
             Walk(tokens, start).run_rule(rule)
-    except Fault as error:
-        return error.index, _explanation(error, tokens[error.index])
-    except TooManyWays:
+    except Fault as fault:
+        return fault
+    except (TooManyWays, RecursionError):
         pass
-    return index, _near(tokens[index])
+    return None
 
 
-def _near(token: Token) -> str:
-    return f"Syntax error at or near '{_escaped(token.text)}' at line {{place}}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _explanation(error: Fault, token: Token) -> str:
-    text = _escaped(token.text)
-    expected = _listed(error.expected)
-    if isinstance(error, _NoWay):
-        return _near(token)
-    if isinstance(error, _Missing):
+def _explanation(fault: Fault, token: Token, place: str) -> str:
+    text, expected = token.text, _listed(fault.expected)
+    if isinstance(fault, _NoWay):
+        return f"Syntax error at or near '{text}' at line {place}"
+    if isinstance(fault, _Missing):
         return f"missing {expected} at '{text}'"
-    if isinstance(error, _Extraneous) and token.kind in RESERVED:
+    if isinstance(fault, _Extraneous) and token.kind in RESERVED:
         return (
             f'"{text}" is a reserved keyword and it can\'t be used as an identifier. '
             f"You can use it as an identifier by escaping it as '{text}' "
         )
-    if error.expected - {"eof"} == frozenset(COMMANDS):
-        return f"Unknown statement '{text}'\nDid you mean '{_closest(token.text, COMMANDS)}'?"
-    if "eof" in error.expected or token.kind == "eof":
-        return "Syntax error at or near \";\"\n'}}', ']', or ')' is missing"
-    explanation = f"Expecting {expected}" if len(expected.split(",")) <= 3 else ""
-    return explanation + _suggestion(token, error.expected)
+    if fault.expected - {"eof"} == frozenset(COMMANDS):
+        return f"Unknown statement '{text}'\nDid you mean '{_closest(text, COMMANDS)}'?"
+    if "eof" in fault.expected or token.kind == "eof":
+        return "Syntax error at or near \";\"\n'}', ']', or ')' is missing"
+    return f"Expecting {expected}" if len(expected.split(",")) <= 3 else ""
 
 
 def _listed(kinds: Iterable[str]) -> str:
     names = [_NAMED.get(kind, f"'{kind}'") for kind in sorted(kinds, key=_ORDER.__getitem__)]
-    return names[0] if len(names) == 1 else "{{" + ", ".join(names) + "}}"
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def _suggestion(token: Token, expected: frozenset[str]) -> str:
-    """The keyword that was probably meant, if the word is a name but is nearly one."""
-    words = [kind for kind in KEYWORDS if kind in expected]
-    if token.kind != "identifier" or not words:
-        return ""
-    closest = _closest(token.text, words)
-    near = _distance(closest, token.text.upper()) <= min(2, len(closest) // 2)
-    return f"\nDid you mean '{closest}'?" if near else ""
+def _suggestion(fault: Fault, tokens: tuple[Token, ...]) -> str:
+    """The keyword that was probably meant, if the word here or before is a name but nearly one."""
+    here, before = tokens[fault.index], tokens[max(fault.index - 1, 0)]
+    expected = fault.expected | automaton().followers(before.kind)
+    words = [] if frozenset(COMMANDS) <= expected else [w for w in KEYWORDS if w in expected]
+    for token, tolerance in ((here, 2), (before, 1)):
+        if token.kind == "identifier" and words:
+            closest = _closest(token.text, words)
+            if len(closest) > 3 and _distance(closest, token.text.upper()) <= tolerance:
+                return f"\nDid you mean '{closest}'?"
+    return ""
 
 
 def _closest(text: str, words: Iterable[str]) -> str:

@@ -69,7 +69,7 @@ class ExpressionParser(TypeParser):
 
     def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
         super().__init__(source, tests=tests, start=start)
-        self.qualifiers: list[str] = []  # sources that columns were asked of
+        self.qualifiers: list[tuple[str, Position]] = []  # sources that columns were asked of
         self._lambda_params: list[str] = []
         self._item_start = -1  # where the current item of a SELECT begins
 
@@ -229,7 +229,7 @@ class ExpressionParser(TypeParser):
             return self._call(name, position)
         if following == ".":
             self.advance()
-            self.qualifiers.append(name)
+            self.qualifiers.append((name, position))
             return ColumnRef(name, self.identifier(), position=position)
         if name in self._lambda_params:
             return LambdaVar(name, position=position)

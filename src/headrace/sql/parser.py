@@ -9,16 +9,13 @@ from typing import TypeVar
 from headrace.model.errors import ParseError, Position
 from headrace.model.types import SqlType
 from headrace.sql.ast import ColumnRef, Expression, Node, Statement, children
-from headrace.sql.cursor import TOO_LARGE, Cursor, at
+from headrace.sql.cursor import MAX_NESTING, TOO_LARGE, Cursor, at
 from headrace.sql.expression_parser import ExpressionParser
 from headrace.sql.statement_parser import StatementParser
 from headrace.sql.tokens import Source, tokenize
 from headrace.sql.type_parser import TypeParser
 
 T = TypeVar("T")
-
-# How deep a tree may be. `a + b + c …` makes one level for each operator.
-MAX_DEPTH = 1000
 
 
 @dataclass(frozen=True)
@@ -145,7 +142,11 @@ def _bounded(source: Source, read: Callable[[], T]) -> T:
         result = read()
     except RecursionError:
         raise ParseError(TOO_LARGE, statement=source.text) from None
-    if len(source.tokens) > MAX_DEPTH and isinstance(result, Node) and _depth(result) > MAX_DEPTH:
+    if (
+        len(source.tokens) > MAX_NESTING
+        and isinstance(result, Node)
+        and _depth(result) > MAX_NESTING
+    ):
         raise ParseError(TOO_LARGE, statement=source.text)
     return result
 
@@ -161,11 +162,10 @@ def _depth(root: Node) -> int:
 
 
 def _unknown_sources(parser: StatementParser) -> Iterator[ParseError]:
-    for name in parser.qualifiers:
+    for name, position in parser.qualifiers:
         if name not in parser.sources:
-            yield ParseError(
-                f"Failed to prepare statement: '{name}' is not a valid stream/table name or alias."
-            )
+            message = f"'{name}' is not a valid stream/table name or alias."
+            yield ParseError(f"Failed to prepare statement: {message}", position)
 
 
 def _unresolved_variables(parser: Cursor) -> Iterator[ParseError]:

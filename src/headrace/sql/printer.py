@@ -196,7 +196,7 @@ def _query(node: ast.Query, names: Names) -> str:
 
 
 def _window(kind: str, *parts: str) -> str:
-    return f" {kind} ( {' , '.join(part for part in parts if part)} )"
+    return f"{kind} ( {' , '.join(part for part in parts if part)} )"
 
 
 def _clause(words: str, duration: ast.Duration | None) -> str:

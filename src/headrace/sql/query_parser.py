@@ -107,7 +107,7 @@ class QueryParser(ExpressionParser):
             return AllColumns(position=position)
         if self.sees_name() and self.peek(1) == "." and self.peek(2) == "*":
             source = self.identifier()
-            self.qualifiers.append(source)
+            self.qualifiers.append((source, position))
             self.expect(".", "*")
             return AllColumns(source, position=position)
         self._item_start = self.index
