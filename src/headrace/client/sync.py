@@ -97,6 +97,12 @@ class Client:
         self.url = url.rstrip("/")
         self.properties = dict(properties)
         self.variables = dict(variables)
+        self._connection: dict[str, Any] = {
+            "user": user,
+            "password": password,
+            "timeout": timeout,
+            "verify": verify,
+        }
         with wire.connection_errors(self.url):
             self._http = httpx.Client(
                 base_url=self.url,
@@ -104,6 +110,10 @@ class Client:
                 timeout=httpx.Timeout(timeout, connect=10.0),
                 verify=verify if self.url.startswith("https:") else False,
             )
+
+    def connect(self, url: str) -> Client:
+        """Another connection, with the same credentials, properties and variables."""
+        return Client(url, properties=self.properties, variables=self.variables, **self._connection)
 
     def close(self) -> None:
         self._http.close()

@@ -1,0 +1,1 @@
+"""The command line: `headrace start`, `headrace cli`, and whatever else is in the table."""

@@ -1,0 +1,58 @@
+"""The commands of `headrace`, one row each.
+
+A command is a module with `configure(parser)`, which declares its arguments, and `run(args)`,
+which does the work and returns the exit code. Modules are imported when their command is used,
+so that `headrace --help` does not wait for Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+# Exit codes.
+OK, FAILED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    summary: str
+    module: str
+    example: str
+
+    def parser(self) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(
+            prog=f"headrace {self.name}",
+            description=self.summary,
+            epilog=f"example:\n  {self.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self._module().configure(parser)
+        return parser
+
+    def run(self, arguments: list[str]) -> int:
+        return int(self._module().run(self.parser().parse_args(arguments)))
+
+    def _module(self) -> Any:
+        return import_module(self.module)
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "start",
+        "Start a server, with its own Kafka broker and schema registry unless told otherwise.",
+        "headrace.cli.start",
+        "headrace start --port 8088 --data-dir ./data",
+    ),
+    Command(
+        "cli",
+        "Talk to a server: interactively, or with -e and -f as part of a script.",
+        "headrace.cli.shell",
+        "headrace cli http://localhost:8088 -e 'SHOW STREAMS;'",
+    ),
+)
+
+DEFAULT = "cli"

@@ -1,0 +1,172 @@
+"""`headrace cli`: a shell for people, and `-e`, `-f` and pipes for scripts."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from collections.abc import Callable
+
+from headrace import __version__
+from headrace.cli import builtins
+from headrace.cli.builtins import Leave
+from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
+from headrace.cli.output import Output
+from headrace.cli.session import Format, Session
+from headrace.client import Client, ClientError, ConnectionFailed
+from headrace.model.errors import HeadraceError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "server",
+        nargs="?",
+        default=os.environ.get("HEADRACE_SERVER", "http://localhost:8088"),
+        metavar="URL",
+        help="the server (default: $HEADRACE_SERVER, or http://localhost:8088)",
+    )
+    once = parser.add_mutually_exclusive_group()
+    once.add_argument("-e", "--execute", metavar="SQL", help="run statements, then leave")
+    once.add_argument("-f", "--file", metavar="FILE", help="run a file of statements, then leave")
+    parser.add_argument(
+        "-d",
+        "--define",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=VALUE",
+        help="define a variable, as DEFINE does",
+    )
+    parser.add_argument(
+        "-s",
+        "--set",
+        action="append",
+        default=[],
+        type=_pair,
+        metavar="NAME=VALUE",
+        help="set a property, as SET does",
+    )
+    parser.add_argument("-u", "--user", help="user name, where the server asks for one")
+    parser.add_argument(
+        "-p", "--password", help="password (default: $HEADRACE_PASSWORD, or asked for)"
+    )
+    parser.add_argument(
+        "--output",
+        type=lambda text: Format(text.upper()),
+        default=Format.TABULAR,
+        metavar="TABULAR|JSON",
+        help="the form of results",
+    )
+    parser.add_argument(
+        "--query-row-limit", type=int, metavar="N", help="end queries after so many rows"
+    )
+    parser.add_argument(
+        "--query-timeout", type=int, metavar="MS", help="end queries after so many milliseconds"
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        value = value[1:-1].replace("''", "'")
+    return name.strip(), value
+
+
+def run(args: argparse.Namespace) -> int:
+    output = Output(sys.stdout, sys.stderr)
+    try:
+        client = Client(
+            args.server,
+            user=args.user,
+            password=_password(args),
+            properties=dict(args.set),
+            variables=dict(args.define),
+        )
+    except ClientError as error:
+        output.error(str(error))
+        return UNREACHABLE
+    session = Session(client, output)
+    session.format = args.output
+    session.row_limit = args.query_row_limit
+    session.query_seconds = args.query_timeout / 1000 if args.query_timeout else None
+    try:
+        if args.execute is not None:
+            return once(session, lambda: session.run(args.execute))
+        if args.file is not None:
+            return once(session, lambda: session.run_file(args.file))
+        if not sys.stdin.isatty():
+            return once(session, lambda: session.run(sys.stdin.read()))
+        return converse(session)
+    finally:
+        output.spool_off()
+        session.client.close()
+
+
+def _password(args: argparse.Namespace) -> str:
+    if args.user is None:
+        return ""
+    given = args.password if args.password is not None else os.environ.get("HEADRACE_PASSWORD")
+    return given if given is not None else getpass.getpass()
+
+
+def once(session: Session, work: Callable[[], None]) -> int:
+    """For scripts: the first failure ends it, and the exit code tells."""
+    try:
+        work()
+    except ConnectionFailed as error:
+        session.output.error(str(error))
+        return UNREACHABLE
+    except (ClientError, HeadraceError) as error:
+        session.output.error(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return OK
+
+
+def converse(session: Session) -> int:
+    """For people: what fails is told, and the next line awaited."""
+    from headrace.cli.prompt import Prompt  # a script has no use for it, and it takes time
+
+    prompt = Prompt(session)
+    greet(session)
+    while True:
+        try:
+            line = prompt.ask()
+            if line.strip():
+                session.history.append(line)
+                session.output.keep(f"{prompt.TEXT}{line}")
+                enter(session, line)
+                prompt.refresh(line)
+        except (EOFError, Leave):
+            session.output.line("Exiting Headrace.")
+            return OK
+        except KeyboardInterrupt:
+            continue
+        except (ClientError, HeadraceError) as error:
+            session.output.error(str(error))
+
+
+def enter(session: Session, line: str) -> None:
+    """One entry: a command of the shell, or SQL."""
+    found = builtins.find(line)
+    if found is not None:
+        builtins.run(session, *found)
+    else:
+        session.run(line)
+
+
+def greet(session: Session) -> None:
+    session.output.line(f"Headrace {__version__}: streaming SQL on Spark. Type help for help.")
+    try:
+        info = session.client.info()
+    except ClientError as error:
+        session.output.error(str(error))
+        session.output.line("Start one with `headrace start`, or choose another: server URL")
+    else:
+        status = info.get("serverStatus", "")
+        session.output.line(f"Server {info['version']} at {session.client.url} {status}".rstrip())

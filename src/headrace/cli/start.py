@@ -1,0 +1,81 @@
+"""`headrace start`: the server."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headrace.cli.properties import read_properties
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=_port, help="of the REST API (default: 8088)")
+    parser.add_argument(
+        "--kafka-port", type=_port, metavar="PORT", help="of the embedded broker (default: 9092)"
+    )
+    parser.add_argument(
+        "--registry-port",
+        type=_port,
+        metavar="PORT",
+        help="of the embedded schema registry (default: 8081)",
+    )
+    parser.add_argument(
+        "--kafka", metavar="HOST:PORT", help="use this Kafka; start no broker and no registry"
+    )
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="where topics and states are kept (default: ./data)",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="a properties file with ksqlDB's names"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="one setting; wins over the file",
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port (0 to 65535)")
+    return int(text)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def settings(args: argparse.Namespace) -> Mapping[str, str]:
+    """The file's settings, and those of the command line over them."""
+    chosen = read_properties(args.config) if args.config else {}
+    chosen.update(args.set)
+    if args.kafka:
+        chosen["bootstrap.servers"] = args.kafka
+    return chosen
+
+
+def launch_options(args: argparse.Namespace) -> dict[str, Any]:
+    """What was told; what was not is left to its default, which may then give way."""
+    names = ("host", "port", "kafka_port", "registry_port", "data_dir")
+    told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    return {**told, "settings": settings(args)}
+
+
+def run(args: argparse.Namespace) -> int:
+    # Brings Spark along; `--help` need not wait for it.
+    from headrace.server.launch import LaunchOptions
+    from headrace.server.run import serve
+
+    return serve(LaunchOptions(**launch_options(args)))

@@ -1,0 +1,255 @@
+"""The shell through a real terminal."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace.cli.statements import is_complete
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>78]|\x1b\][^\x07]*\x07|\r")
+SOURCES = Path(__file__).parents[2] / "src"
+
+
+class Terminal:
+    """A shell in a pseudo-terminal: type, and wait for what it shows."""
+
+    def __init__(self, url, home, columns=100):
+        self.master, slave = pty.openpty()
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(SOURCES),
+            "TERM": "xterm-256color",
+            "COLUMNS": str(columns),
+            "LINES": "40",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            "XDG_STATE_HOME": str(home),
+            "EDITOR": "",
+            "VISUAL": "",
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "headrace.cli.main", url],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=_own_the_terminal,
+        )
+        os.close(slave)
+        self.raw = ""
+        self.seen = 0
+
+    def text(self):
+        return ESCAPES.sub("", self.raw)
+
+    def expect(self, wanted, seconds=15):
+        """What was shown up to and including `wanted`, from where the last one ended."""
+        deadline = time.monotonic() + seconds
+        while True:
+            text = self.text()
+            found = text.find(wanted, self.seen)
+            if found >= 0:
+                shown = text[self.seen : found + len(wanted)]
+                self.seen = found + len(wanted)
+                return shown
+            assert time.monotonic() < deadline, f"{wanted!r} not in {text[self.seen :]!r}"
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.raw += os.read(self.master, 65536).decode(errors="replace")
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def enter(self, text):
+        self.type(text + "\r")
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+
+
+def _own_the_terminal():
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def shell(url, engine, tmp_path):
+    terminal = Terminal(url, tmp_path)
+    terminal.expect("headrace>")
+    yield terminal
+    terminal.close()
+
+
+def test_greeting_statement_and_leaving(shell, url):
+    assert f"Server 0.1.0 at {url} RUNNING" in shell.text()
+    shell.enter("SHOW STREAMS;")
+    assert "KAFKA" in shell.expect("false")
+    shell.enter("exit")
+    shell.expect("Exiting Headrace.")
+    assert shell.process.wait(10) == 0
+
+
+def test_statement_of_many_lines_in_colour(shell, engine):
+    shell.enter("CREATE STREAM X")
+    shell.enter("  AS SELECT * -- all;")
+    shell.enter("  FROM S WHERE A = 'x;';")
+    shell.expect("Stream created")
+    assert engine.requests[-1].text.split("\n")[2].strip() == "FROM S WHERE A = 'x;';"
+    assert "\x1b[0;34;1m" in shell.raw or "\x1b[0;1;34m" in shell.raw  # a keyword
+    assert shell.process.poll() is None
+
+
+def test_ctrl_c_ends_the_query_and_not_the_program(shell, engine):
+    before = set(engine.queries)
+    shell.enter("SELECT * FROM S EMIT CHANGES;")
+    shell.expect("|b ")
+    (new,) = set(engine.queries) - before
+    engine.queries[new].push("zzz", 3, None, 1.0)
+    assert "|zzz" in shell.expect("zzz", seconds=2)
+    shell.type("\x03")
+    shell.expect("Query terminated")
+    assert engine.queries[new].closed.wait(3)
+    shell.enter("SHOW STREAMS;")
+    shell.expect("false")
+
+
+def test_rows_fit_the_terminal(shell):
+    shell.enter("SELECT * FROM S EMIT CHANGES LIMIT 2;")
+    shell.expect("EMIT CHANGES LIMIT 2;")
+    shown = shell.expect("Limit Reached")
+    rows = [line for line in shown.split("\n") if line.startswith(("|", "+"))]
+    assert rows and {len(line) for line in rows} == {100}
+
+
+def test_errors_are_told_and_the_shell_goes_on(shell):
+    shell.enter("DROP STREAM NO_SUCH;")
+    shell.expect("NO_SUCH does not exist.")
+    shell.enter("output xml")
+    shell.expect("Invalid output format: 'xml'")
+    shell.type("half a line")
+    shell.type("\x03")
+    shell.expect("headrace>")
+    shell.enter("version")
+    shell.expect("Version: ")
+
+
+def test_commands_of_the_shell(shell, url, tmp_path):
+    script = tmp_path / "a script.sql"
+    script.write_text("SHOW TABLES;")
+    spool = tmp_path / "spool.txt"
+    shell.enter(f"spool '{spool}'")
+    shell.expect("Session will be spooled")
+    shell.enter(f"run script '{script}';")
+    shell.expect("true")
+    shell.enter("server")
+    shell.expect(url)
+    shell.enter(f"server {url};")
+    shell.expect("Server now:")
+    shell.enter("OUTPUT JSON;")
+    shell.expect("Output format set to JSON")
+    shell.enter("SHOW TABLES;")
+    shell.expect('"@type": "tables"')
+    shell.enter("set cli wrap off")
+    shell.enter("set cli")
+    shell.expect("OFF")
+    shell.enter("request-pipelining")
+    shell.expect("configuration: OFF")
+    shell.enter("history")
+    shell.expect("   1: spool")
+    shell.enter("spool off")
+    shell.expect("Spool written to")
+    shell.enter("help")
+    shell.expect("run script 'FILE'")
+    shell.expect("Ctrl-D leaves")
+    kept = spool.read_text()
+    assert "headrace> run script" in kept and "Table Name" in kept
+
+
+def test_tab_completes_names_of_the_server(shell):
+    shell.enter("version")
+    shell.expect("Version: ")
+    deadline = time.monotonic() + 10
+    while True:  # names are fetched in the background
+        shell.type("SELECT PRI\t")
+        try:
+            shell.expect("PRICE", seconds=1)
+            break
+        except AssertionError:
+            assert time.monotonic() < deadline
+            shell.type("\x03")
+
+
+def test_end_of_input_leaves(shell):
+    shell.type("\x04")
+    shell.expect("Exiting Headrace.")
+    assert shell.process.wait(10) == 0
+
+
+def test_history_outlives_the_session(url, engine, tmp_path):
+    for _ in range(2):
+        terminal = Terminal(url, tmp_path)
+        terminal.expect("headrace>")
+        terminal.enter("version")
+        terminal.expect("Version")
+        terminal.expect("headrace>")
+        terminal.type("\x04")
+        terminal.expect("Exiting")
+        terminal.close()
+    assert (tmp_path / "headrace" / "history").read_text().count("+version") >= 1
+    terminal = Terminal(url, tmp_path)
+    terminal.expect("headrace>")
+    terminal.type("\x1b[A\r")
+    terminal.expect("Version: ")
+    terminal.close()
+
+
+def test_unreachable_server_is_no_end(tmp_path):
+    terminal = Terminal("http://127.0.0.1:1", tmp_path)
+    terminal.expect("Cannot reach the server at http://127.0.0.1:1")
+    terminal.expect("headrace>")
+    terminal.close()
+
+
+def test_interrupt_while_piped(url, engine):
+    before = set(engine.queries)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headrace.cli.main", url, "-e", "SELECT * FROM S EMIT CHANGES;"],
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "|ID|N|PRICE|X|\n"
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=10)
+    assert "\x1b" not in rest
+    (new,) = set(engine.queries) - before
+    assert engine.queries[new].closed.wait(3)
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("", True),
+        ("SELECT 1;", True),
+        ("SELECT 1; -- done", True),
+        ("SELECT 1", False),
+        ("SELECT ';", False),
+        ("SELECT `a;", False),
+        ("SELECT /* a;", False),
+        ("SELECT 'a;b';", True),
+    ],
+)
+def test_complete_entries(text, complete):
+    assert is_complete(text) is complete
