@@ -19,8 +19,8 @@ VARIABLES = {
     "quote": "a'b",
     "nested": "topic_${env}",
     "loop": "${loop}",
-    "list": "s1 (id, name)",
-    "condition": "5 AND id != 5",
+    "list": "a, b WHERE c",
+    "condition": "1) OR (1 = 1",
 }
 
 
@@ -59,11 +59,11 @@ def test_substitution(sql: str, expected: str):
         (
             "INSERT INTO ${list} VALUES (1);",
             "Illegal argument at Line: 1, Col: 13. Identifier names cannot start with '@' and may "
-            "only contain alphanumeric values and '_'. Got: 's1 (id, name)'",
+            "only contain alphanumeric values and '_'. Got: 'a, b WHERE c'",
         ),
         (
             "SELECT * FROM s WHERE id = ${condition};",
-            "Illegal argument at Line: 1, Col: 28. Got: '5 AND id != 5'",
+            "Illegal argument at Line: 1, Col: 28. Got: '1) OR (1 = 1'",
         ),
         ("DESCRIBE ${quoted};", "Got: '`my stream`'"),
         ("DESCRIBE ${number};", "Got: '3'"),
