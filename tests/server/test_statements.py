@@ -73,6 +73,7 @@ BROKEN = [
     (b'{"ksql": "x", "streamsProperties": []}', 40000),
     (b'{"ksql": "x", "commandSequenceNumber": true}', 40000),
     (b'{"ksql": NaN}', 40000),
+    (b'{"ksql": "NO_SUCH \\ud800", "sql": "NO_SUCH \\ud800"}', 40000),
     (b'{"ksql": ' + b"[" * 100_000 + b"}", 40000),
     (b'{"ksql": ' + b"9" * 5000 + b"}", 40000),
     (b'{"ksql": "' + b"x" * 10_000_000 + b'"}', 41300),

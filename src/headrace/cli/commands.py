@@ -53,6 +53,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace.cli.shell",
         "headrace cli http://localhost:8088 -e 'SHOW STREAMS;'",
     ),
+    Command(
+        "password",
+        "Print a line for the file of users of a server that asks for passwords.",
+        "headrace.cli.password",
+        "headrace password alice --role write >> users.txt",
+    ),
 )
 
 DEFAULT = "cli"

@@ -106,7 +106,7 @@ class AsyncClient:
                 base_url=self.url,
                 auth=(user, password) if user is not None else None,
                 timeout=httpx.Timeout(timeout, connect=10.0),
-                verify=verify if self.url.startswith("https:") else False,
+                verify=wire.trust(self.url, verify),
             )
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ Both clients use this; they differ only in how they wait.
 from __future__ import annotations
 
 import json
+import ssl
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -128,6 +129,13 @@ def checked(response: httpx.Response) -> httpx.Response:
     except ValueError:
         body = response.text
     raise failure(response.status_code, body)
+
+
+def trust(url: str, verify: bool | str) -> bool | ssl.SSLContext:
+    """What httpx should check certificates against; `verify` may name a file of them."""
+    if not url.startswith("https:"):
+        return False  # spares a plain connection the loading of certificates
+    return ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from headrace.server import status
+from headrace.server.auth import Authentication, read_users
 from headrace.server.failures import Guard, http_error
 from headrace.server.inserts import inserts_stream
 from headrace.server.origins import Origins
@@ -47,10 +48,17 @@ def build_app(
 ) -> Starlette:
     """The server's application; `pages` are further routes, the web page at `/` among them."""
     front = tuple(pages) or (Route("/", status.root),)
+    workers = Workers(settings.limits)
+    layers = [Middleware(Guard), Middleware(Origins, allowed=settings.origins)]
+    if settings.credentials is not None:
+        users = read_users(settings.credentials)
+        layers.append(
+            Middleware(Authentication, users=users, realm=settings.realm, workers=workers)
+        )
     app = Starlette(
         routes=[*front, *ROUTES],
-        middleware=[Middleware(Guard), Middleware(Origins, allowed=settings.origins)],
+        middleware=layers,
         exception_handlers={HTTPException: http_error},
     )
-    app.state.services = Services(engine, settings, Workers(settings.limits))
+    app.state.services = Services(engine, settings, workers)
     return app

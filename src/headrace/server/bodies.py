@@ -68,7 +68,11 @@ _DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 def parse_json(data: bytes | str) -> Any:
     """Strict JSON; numbers with a fraction keep their digits as Decimal."""
     try:
-        return _DECODER.decode(data if isinstance(data, str) else data.decode())
+        text = data if isinstance(data, str) else data.decode()
+        value = _DECODER.decode(text)
+        if "\\u" in text:  # may spell half a surrogate pair, which no answer could repeat
+            json.dumps(value, ensure_ascii=False, default=str).encode()
+        return value
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise invalid(reason) from None

@@ -7,7 +7,6 @@ Programs that are not browsers send no Origin, and are not concerned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -33,7 +32,7 @@ class Origins:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        if origin is None or urlsplit(origin).netloc == headers.get("host"):
+        if origin is None or origin.partition("://")[2] == headers.get("host"):
             await self.app(scope, receive, send)
         elif origin in self.allowed or "*" in self.allowed:
             await self.cors(scope, receive, send)

@@ -8,6 +8,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from headrace.model.errors import HeadraceError
+from headrace.server.auth import check_statements
 from headrace.server.bodies import invalid, member, read_object, statement_request
 from headrace.server.failures import BAD_REQUEST, ApiError, entity_of, error_response
 from headrace.server.status import json_response
@@ -18,6 +19,7 @@ async def ksql(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
     body = await read_object(request, services.settings.limits.body_bytes)
     asked = statement_request(body)
+    check_statements(request.scope, asked.text)
     try:
         entities = await services.workers.statements.run(services.engine.execute, asked)
     except HeadraceError as error:
