@@ -242,6 +242,15 @@ def test_stopping_server_ends_its_streams():
     assert all(query.closed.is_set() for query in engine.queries.values())
 
 
+def test_idle_connections_do_not_hold_up_a_stopping_server():
+    idle = httpx.Client(http1=False, http2=True)
+    with running() as (_, url):
+        assert idle.get(f"{url}/info").status_code == 200
+        started = time.monotonic()
+    assert time.monotonic() - started < 3
+    idle.close()
+
+
 def test_taken_port_is_refused():
     from headrace.model.errors import UnavailableError
     from headrace.server.app import build_app

@@ -48,17 +48,20 @@ def build_app(
 ) -> Starlette:
     """The server's application; `pages` are further routes, the web page at `/` among them."""
     front = tuple(pages) or (Route("/", status.root),)
-    workers = Workers(settings.limits)
-    layers = [Middleware(Guard), Middleware(Origins, allowed=settings.origins)]
+    services = Services(engine, settings, Workers(settings.limits))
+    layers = [
+        Middleware(Guard, counter=services.requests),
+        Middleware(Origins, allowed=settings.origins),
+    ]
     if settings.credentials is not None:
         users = read_users(settings.credentials)
         layers.append(
-            Middleware(Authentication, users=users, realm=settings.realm, workers=workers)
+            Middleware(Authentication, users=users, realm=settings.realm, workers=services.workers)
         )
     app = Starlette(
         routes=[*front, *ROUTES],
         middleware=layers,
         exception_handlers={HTTPException: http_error},
     )
-    app.state.services = Services(engine, settings, workers)
+    app.state.services = services
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -75,15 +76,23 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 class Guard:
-    """Outermost layer: whatever an endpoint raises becomes an error entity."""
+    """Outermost layer: counts requests, and turns whatever an endpoint raises into an entity."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, counter: RequestCounter) -> None:
         self.app = app
+        self.counter = counter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+        self.counter.under_way += 1
+        try:
+            if scope["type"] == "http":
+                await self._guarded(scope, receive, send)
+            else:
+                await self.app(scope, receive, send)
+        finally:
+            self.counter.under_way -= 1
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
         async def watched(message: Message) -> None:
@@ -97,3 +106,10 @@ class Guard:
             entity = entity_of(error)
             if not started:
                 await error_response(entity)(scope, receive, send)
+
+
+@dataclass
+class RequestCounter:
+    """How many requests are under way; changed on the event loop only."""
+
+    under_way: int = 0

@@ -29,6 +29,8 @@ _BACKLOG = 1024
 _REFUSED = "Cannot listen on {host}:{port}: {reason}"
 # Granian's own threads let go of the event loop shortly after it says it has stopped.
 _SETTLE_SECONDS = 0.2
+_HANG_UP_SECONDS = 1.0
+_STEP_SECONDS = 0.01
 
 
 class _Embedded(Server):
@@ -109,8 +111,12 @@ class HttpServer:
         self._loop.call_soon_threadsafe(services.stopping.set)
         assert self._server is not None
         self._loop.call_soon_threadsafe(self._server.stop)
-        self._thread.join(seconds)
-        if self._thread.is_alive():
+        deadline = time.monotonic() + seconds
+        while services.requests.under_way and time.monotonic() < deadline:
+            time.sleep(_STEP_SECONDS)
+        if services.requests.under_way:
             log.warning("Requests were still under way %s s after the server was stopped", seconds)
+        # Granian waits for clients to hang up; one that holds an idle connection may never.
+        self._thread.join(_HANG_UP_SECONDS)
         services.workers.stop()
         time.sleep(_SETTLE_SECONDS)

@@ -12,7 +12,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.model.entities import ErrorEntity
-from headrace.server.failures import MAX_PUSH_QUERIES, STOPPING, ApiError, entity_of
+from headrace.server.failures import (
+    MAX_PUSH_QUERIES,
+    STOPPING,
+    ApiError,
+    RequestCounter,
+    entity_of,
+)
 from headrace.server.ports import Engine
 from headrace.server.settings import ServerSettings
 from headrace.server.workers import Workers
@@ -35,6 +41,7 @@ class Services:
     engine: Engine
     settings: ServerSettings
     workers: Workers
+    requests: RequestCounter = field(default_factory=RequestCounter)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     push_queries: int = 0
 
