@@ -22,11 +22,12 @@ from headrace.server.streams import Services
 from headrace.server.websocket import ws_query
 from headrace.server.workers import Workers
 
+# Tried in this order: those that are asked most come first.
 ROUTES: tuple[BaseRoute, ...] = (
+    Route("/query-stream", QUERY_STREAM.__call__, methods=["POST"]),
+    Route("/query", QUERY.__call__, methods=["POST"]),
     Route("/ksql", ksql, methods=["POST"]),
     Route("/ksql/terminate", terminate, methods=["POST"]),
-    Route("/query", QUERY.__call__, methods=["POST"]),
-    Route("/query-stream", QUERY_STREAM.__call__, methods=["POST"]),
     Route("/close-query", close_query, methods=["POST"]),
     Route("/inserts-stream", inserts_stream, methods=["POST"]),
     Route("/info", status.info),
@@ -59,7 +60,7 @@ def build_app(
             Middleware(Authentication, users=users, realm=settings.realm, workers=services.workers)
         )
     app = Starlette(
-        routes=[*front, *ROUTES],
+        routes=[*ROUTES, *front],
         middleware=layers,
         exception_handlers={HTTPException: http_error},
     )

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 
 from headrace.model.requests import Request
@@ -42,17 +41,21 @@ _DISCARDED_BYTES = 64 * 1024 * 1024
 
 
 async def read_body(request: HttpRequest, limit: int) -> bytes:
+    announced = request.headers.get("content-length", "")
+    length = int(announced) if announced.isdecimal() else None
     chunks: list[bytes] = []
     size = 0
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size <= limit:
-                chunks.append(chunk)
-            elif size > _DISCARDED_BYTES:
-                break
-    except ClientDisconnect:
-        raise ApiError(BAD_REQUEST, "The client left before its request was complete.") from None
+    more = True
+    # With the announced length there, the end of the body need not be waited for.
+    while more and size != length and size <= _DISCARDED_BYTES:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ApiError(BAD_REQUEST, "The client left before its request was complete.")
+        chunk = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size <= limit:
+            chunks.append(chunk)
     if size > limit:
         raise too_large(limit)
     return b"".join(chunks)
