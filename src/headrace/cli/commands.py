@@ -54,6 +54,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace cli http://localhost:8088 -e 'SHOW STREAMS;'",
     ),
     Command(
+        "demo",
+        "Start a server, run a small pipeline and show what it does; checks the result.",
+        "headrace.cli.demo",
+        "headrace demo --keep",
+    ),
+    Command(
         "password",
         "Print a line for the file of users of a server that asks for passwords.",
         "headrace.cli.password",

@@ -18,10 +18,14 @@ from headrace.model.schema import Column, Namespace, Schema
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.binder import resolve_type
 from headrace.plan.ddl import plan_create_source
+from headrace.plan.nodes import Node
+from headrace.plan.properties import DECLARED, with_clause
 from headrace.plan.query import Planned, plan_create_as, plan_insert_select
-from headrace.plan.sink import TopicOptions
+from headrace.plan.replace import check_query_upgrade, check_source_upgrade
+from headrace.plan.sink import TopicOptions, topic_options
 from headrace.plan.view import alternatives
 from headrace.sql import ast
+from headrace.sql.printer import format_statement
 
 
 class Outside(Protocol):
@@ -35,11 +39,13 @@ class Outside(Protocol):
 
 @dataclass(frozen=True)
 class Intent:
-    """A statement to be planned: its text, the settings in force, and the next query's number."""
+    """A statement to be planned: its text, the settings in force, the next query's number, and
+    the plans of the queries that run."""
 
     text: str
     settings: Mapping[str, str]
     sequence: int
+    plan_of: Callable[[str], Node | None] = lambda query_id: None
 
 
 @dataclass(frozen=True)
@@ -119,11 +125,8 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
     if existing is not None:
         if not statement.or_replace:
             raise StatementError(_exists(kind, statement.name, existing))
-        check_replaceable(existing, source)
+        check_source_upgrade(existing, source)
     source = replace(source, statement=intent.text)
-    from headrace.plan.properties import DECLARED, with_clause
-    from headrace.plan.sink import topic_options
-
     clause = with_clause(statement.properties, DECLARED)
     partitions = catalog.partitions(source.topic)
     given = topic_options(clause, None)
@@ -147,47 +150,12 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
 
 
 def _with_partitions(statement: ast.CreateSource) -> str:
-    from headrace.sql.printer import format_statement
-
     more = (*statement.properties, ("PARTITIONS", ast.IntegerLiteral(1)))
     return format_statement(replace(statement, properties=more))
 
 
 def _exists(kind: str, name: str, existing: Source) -> str:
     return f"Cannot add {kind} '{name}': A {_kind(existing)} with the same name already exists"
-
-
-def check_replaceable(old: Source, new: Source) -> None:
-    """CREATE OR REPLACE may add columns at the end; everything else stays."""
-    reasons = []
-    if old.kind is not new.kind:
-        raise StatementError(f"Cannot replace {_kind(old)} with {_kind(new)}: '{new.name}'")
-    for what, a, b in (
-        ("name", old.name, new.name),
-        ("topic", old.topic, new.topic),
-        ("key format", old.key.format, new.key.format),
-        ("value format", old.value.format, new.value.format),
-    ):
-        if a != b:
-            reasons.append(
-                f"DataSource '{new.name}' has {what} = {a} which is not upgradeable to {b}"
-            )
-    if not _extends(old.schema, new.schema):
-        reasons.append(
-            f"DataSource '{new.name}' has schema = {old.schema} which is not upgradeable to "
-            f"{new.schema}. (The following columns are changed, missing or reordered: "
-            f"[{', '.join(str(c) for c in old.schema if c not in tuple(new.schema))}])"
-        )
-    if reasons:
-        raise StatementError(f"Cannot upgrade data source: {reasons[0]}")
-
-
-def _extends(old: Schema, new: Schema) -> bool:
-    return (
-        new.key == old.key
-        and new.value[: len(old.value)] == old.value
-        and new.headers[: len(old.headers)] == old.headers
-    )
 
 
 @changes(ast.CreateStreamAsSelect, ast.CreateTableAsSelect)
@@ -207,11 +175,14 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
     prefix = "CTAS" if table else "CSAS"
     query_id = f"{prefix}_{statement.name}_{intent.sequence}"
     if existing is not None:
-        check_replaceable(existing, sink)
+        check_source_upgrade(existing, sink)
         writers = [q.id for q in catalog.writers(statement.name)]
         stops = tuple(w for w in writers if w.startswith(("CSAS_", "CTAS_")))
         if stops:  # the query goes on under its name, and with its state
             query_id = stops[0]
+            old = intent.plan_of(query_id)
+            if old is not None:
+                check_query_upgrade(old, planned.node)
     record = QueryRecord(query_id, intent.text, planned.sources, sink.name)
     return Change(
         command,

@@ -175,7 +175,11 @@ class Engine:
         return answer(statement, parsed.text, self, session)
 
     def _intent(self, text: str, session: Session, sequence: int) -> Intent:
-        return Intent(text, self.texts(session), sequence)
+        return Intent(text, self.texts(session), sequence, self._plan_of)
+
+    def _plan_of(self, query_id: str) -> n.Node | None:
+        query = self.queries.get(query_id)
+        return query.planned.node if query is not None else None
 
     # ------------------------------------------------------------------ changes
 

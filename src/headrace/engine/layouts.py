@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headrace.engine.world import World
 from headrace.formats import FORMATS
@@ -12,7 +13,9 @@ from headrace.model.errors import StatementError
 from headrace.model.schema import Column
 from headrace.model.sources import Serde, Source
 from headrace.plan import nodes as n
-from headrace.topics.registry.client import RegistryClient
+
+if TYPE_CHECKING:
+    from headrace.topics.registry.client import RegistryClient
 
 Codec = tuple[Format, Layout]
 
@@ -71,7 +74,7 @@ def _registry(world: World) -> RegistryClient:
 
 def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) -> Layout:
     """The layout with the id that its records bear: the named schema's, or the registered one."""
-    named = layout.property("schemaId")
+    named = layout.option("schemaId")
     if named is not None:
         found = registry.by_id(int(named))
         schema = RegistrySchema(found.text, found.type)

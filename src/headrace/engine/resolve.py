@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from headrace.sql import ast
-from headrace.topics.registry.client import RegistryClient
+
+if TYPE_CHECKING:
+    from headrace.topics.registry.client import RegistryClient
 
 
 def resolve_schema(

@@ -46,4 +46,4 @@ class ParseError(StatementError):
 class UnavailableError(HeadraceError):
     """Something outside (broker, registry, Connect) does not answer or refuses."""
 
-    error_code = 50000
+    error_code = 50300

@@ -33,6 +33,7 @@ _PRIMITIVES: dict[str, spark.DataType] = {
     "TIME": spark.IntegerType(),
     "TIMESTAMP": spark.LongType(),
     "NULL": spark.NullType(),
+    "INTERVAL UNIT": spark.LongType(),  # its milliseconds
 }
 
 
@@ -42,7 +43,8 @@ def spark_type(type_: SqlType) -> spark.DataType:
         case Primitive(name):
             return _PRIMITIVES[name]
         case Decimal(precision, scale):
-            return spark.DecimalType(precision, scale)
+            # Spark holds 38 digits at most; ksqlDB's types may promise more than data ever needs.
+            return spark.DecimalType(min(precision, 38), min(scale, 38))
         case Array(element):
             return spark.ArrayType(spark_type(element))
         case Map(key, value):

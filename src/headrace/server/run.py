@@ -1,47 +1,47 @@
-"""Runs a server until it is told to stop, and says where it listens."""
+"""Runs a server in the foreground until it is asked to stop."""
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
+import time
+from collections.abc import Callable
+from types import FrameType
 
 from headrace.server.launch import LaunchOptions, RunningServer
 
 
-def serve(options: LaunchOptions) -> int:
-    """Serves until Ctrl-C or SIGTERM, then stops in order; while it starts, they end the start."""
-    stop = StopSignals()
-    with RunningServer(options, _tell) as server:
-        stop.await_from_now()
-        for part, address in server.addresses.items():
-            print(f"{part:<10} {address}")
-        print("Ready. Ctrl-C stops.", flush=True)
-        stop.wait()
-        _tell("Stopping")
-    return 0
-
-
-class StopSignals:
-    """The signals that mean: finish, and go. Before they are awaited they interrupt at once."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-        self._awaited = False
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._arrived)
-
-    def _arrived(self, *_: object) -> None:
-        if not self._awaited:
-            raise KeyboardInterrupt
-        self._event.set()
-
-    def await_from_now(self) -> None:
-        self._awaited = True
-
-    def wait(self) -> None:
-        self._event.wait()
-
-
-def _tell(text: str) -> None:
+def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def serve(options: LaunchOptions, then: Callable[[RunningServer], int] | None = None) -> int:
+    """Starts, tells where it listens, and serves until Ctrl-C or SIGTERM.
+
+    `then` is something to do once the server is up; a result other than 0 ends it at once.
+    """
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+    )
+    stop = threading.Event()
+
+    def ask_to_stop(number: int, frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, ask_to_stop)
+    began = time.monotonic()
+    with RunningServer(options, tell) as server:
+        tell(f"Headrace is ready after {time.monotonic() - began:.1f} s")
+        for name, address in server.addresses.items():
+            tell(f"  {name:<9} {address}")
+        if then is not None:
+            code = then(server)
+            if code or stop.is_set():
+                return code
+        tell("Ctrl-C stops it.")
+        stop.wait()
+        tell("Stopping: running micro-batches finish")
+    return 0

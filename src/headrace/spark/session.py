@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -87,7 +88,7 @@ def start_session(
         "spark.local.dir": str(work_dir / "tmp"),
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={work_dir} "
-            "-XX:+UseParallelGC -Djava.net.preferIPv6Addresses=false"
+            "-XX:+UseParallelGC -Xss4m -Djava.net.preferIPv6Addresses=false"
         ),
         "spark.driver.extraClassPath": os.pathsep.join(paths),
         "spark.jars": ",".join(paths),
@@ -101,6 +102,21 @@ def start_session(
     builder = SparkSession.builder
     for name, value in merged.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    with _stderr_to(work_dir / "spark.log"):
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+@contextmanager
+def _stderr_to(file: Path) -> Iterator[None]:
+    """What the JVM and its workers say for themselves goes to a file, not to our users."""
+    saved = os.dup(2)
+    log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(log, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(log)

@@ -1,0 +1,44 @@
+# Everything is installed into .venv here and into Headrace's own cache (HEADRACE_HOME).
+PYTHON ?= python3
+BIN := .venv/bin
+CONFORMANCE ?= ../shared/conformance
+
+.PHONY: setup run demo check test format conformance clean
+
+setup: .venv/.ready
+	@$(BIN)/python -m headrace.topics.jars
+
+.venv/.ready: pyproject.toml constraints.txt
+	@echo "Setting up .venv"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Headrace needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.11 …"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip==$$(sed -n 's/^pip==//p' constraints.txt)"
+	@echo "Installing the pinned dependencies (PySpark is 400 MB; about a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --progress-bar on --disable-pip-version-check \
+	  --constraint constraints.txt --editable . --group dev
+	@touch $@
+
+run: setup
+	@$(BIN)/headrace demo --keep
+
+demo: setup
+	@$(BIN)/headrace demo
+
+format: .venv/.ready
+	@$(BIN)/ruff format src tests
+	@$(BIN)/ruff check --fix src tests
+
+# Format, lint, types, layers, and the tests that need no JVM: about a minute.
+check: .venv/.ready
+	@$(BIN)/ruff format --check --quiet src tests
+	@$(BIN)/ruff check --quiet src tests
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/pytest -q -m "not heavy"
+
+test: setup check
+	@$(BIN)/pytest -q -m heavy
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

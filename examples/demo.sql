@@ -1,0 +1,1 @@
+../src/headrace/cli/demo.sql

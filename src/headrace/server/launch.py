@@ -1,0 +1,146 @@
+"""Starts everything a server is made of, in order, and stops it in the other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from headrace.engine.engine import Engine
+from headrace.engine.world import World
+from headrace.model.settings import Settings
+from headrace.server.app import build_app
+from headrace.server.http import HttpServer
+from headrace.server.settings import ServerSettings
+from headrace.spark.session import start_session
+from headrace.topics.admin import TopicAdmin
+from headrace.topics.broker import EmbeddedBroker
+from headrace.topics.client import KafkaConnection
+from headrace.topics.jars import ensure_jars
+from headrace.topics.ports import LOOPBACK, port_or_free, require_free
+from headrace.topics.registry.client import HttpRegistry
+from headrace.topics.registry.embedded import EmbeddedRegistry
+
+LOG = logging.getLogger(__name__)
+
+SERVER_PORT, KAFKA_PORT, REGISTRY_PORT = 8088, 9092, 8081
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """A port that is given is used or refused; a default one that is taken is replaced."""
+
+    data_dir: Path = Path("data")
+    host: str = LOOPBACK
+    port: int | None = None
+    kafka_port: int | None = None
+    registry_port: int | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+class RunningServer:
+    """Broker and registry (unless external ones are named), Spark, engine and REST API."""
+
+    def __init__(self, options: LaunchOptions, progress: Progress = lambda text: None) -> None:
+        self._options = options
+        self._progress = progress
+        self._parts = ExitStack()
+        self.addresses: dict[str, str] = {}
+
+    @property
+    def url(self) -> str:
+        return self.addresses["server"]
+
+    @property
+    def kafka(self) -> str:
+        return self.addresses["kafka"]
+
+    @property
+    def registry(self) -> str | None:
+        return self.addresses.get("registry")
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        options, tell = self._options, self._progress
+        settings = Settings(options.settings)
+        options.data_dir.mkdir(parents=True, exist_ok=True)
+        tell("Checking jars")
+        jars = ensure_jars(tell)
+        port = _port(options.port, SERVER_PORT, "the server")
+        external = settings.text("bootstrap.servers")
+        if external is None:
+            tell("Starting Kafka")
+            kafka_port = _port(options.kafka_port, KAFKA_PORT, "Kafka")
+            broker = EmbeddedBroker(options.data_dir / "kafka", kafka_port, jars)
+            self._parts.enter_context(broker)
+            external = broker.bootstrap_servers
+        self.addresses["kafka"] = external
+        connection = KafkaConnection({**settings.client(), "bootstrap.servers": external})
+        admin = TopicAdmin(connection)
+        registry_url = settings.text("ksql.schema.registry.url")
+        if registry_url is None and settings.text("bootstrap.servers") is None:
+            tell("Starting the schema registry")
+            registry_port = _port(options.registry_port, REGISTRY_PORT, "the schema registry")
+            registry = EmbeddedRegistry(connection, registry_port)
+            self._parts.enter_context(registry)
+            registry_url = registry.url
+        if registry_url is not None:
+            self.addresses["registry"] = registry_url
+        tell("Starting Spark")
+        spark = start_session(jars.spark, settings.spark(), options.data_dir / "spark")
+        self._parts.callback(spark.stop)
+        world = World(
+            settings=settings,
+            kafka=connection,
+            admin=admin,
+            registry=_registry_client(registry_url, settings),
+            spark=spark,
+            state_dir=settings.text("state.dir") or str(options.data_dir.resolve() / "state"),
+            data_dir=options.data_dir,
+        )
+        engine = Engine(world, self.addresses)
+        tell("Replaying statements")
+        engine.open()
+        self._parts.callback(engine.close)
+        served = ServerSettings(options.host, port)
+        http = HttpServer(build_app(engine, served), served)
+        http.start()
+        self._parts.callback(http.stop)
+        self.addresses["server"] = http.url
+        LOG.info("Listening: %s", self.addresses)
+
+    def stop(self) -> None:
+        """Ends what was started, last first; running micro-batches finish."""
+        self._parts.close()
+
+
+def _port(given: int | None, default: int, purpose: str) -> int:
+    if given is None:
+        return port_or_free(default)
+    return given if given == 0 else require_free(given, purpose)
+
+
+def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:
+    if url is None:
+        return None
+    return HttpRegistry(url, settings.text("ksql.schema.registry.basic.auth.user.info"))
