@@ -54,7 +54,7 @@ class Top(Aggregation):
     def __init__(self, context: CallContext) -> None:
         super().__init__(context)
         self.size = _size(context)
-        self.greater = greater(context.arg_types[0])
+        self.order = greater(context.arg_types[0])
 
     def initialize(self) -> list[Any]:
         return []
@@ -72,24 +72,25 @@ class Top(Aggregation):
     def result(self, state: list[Any]) -> list[Any]:
         return list(state)
 
+    def _above(self, one: Any, other: Any) -> bool:
+        return self.order(one, other)
+
+    def _fits(self, state: list[Any], value: Any, at: int) -> bool:
+        return at < self.size
+
     def _insert(self, state: list[Any], value: Any) -> None:
         """Put the value behind all that are not less; what no longer fits falls off."""
         at = len(state)
-        while at and self.greater(value, state[at - 1]):
+        while at and self._above(value, state[at - 1]):
             at -= 1
-        if at < self.size:
+        if self._fits(state, value, at):
             state.insert(at, value)
             del state[self.size :]
 
 
 class TopDistinct(Top):
-    def _insert(self, state: list[Any], value: Any) -> None:
-        at = len(state)
-        while at and self.greater(value, state[at - 1]):
-            at -= 1
-        if at < self.size and not (at and not self.greater(state[at - 1], value)):
-            state.insert(at, value)
-            del state[self.size :]
+    def _fits(self, state: list[Any], value: Any, at: int) -> bool:
+        return at < self.size and (at == 0 or self._above(state[at - 1], value))
 
 
 class TopRows(Top):
@@ -97,14 +98,17 @@ class TopRows(Top):
 
     def __init__(self, context: CallContext) -> None:
         super().__init__(context)
-        self.names = tuple(_row_names(len(context.arg_types) - 1))
-        above = self.greater
-        self.greater = lambda a, b: above(a[0], b[0])
+        rows = context.return_type
+        assert isinstance(rows, Array) and isinstance(rows.element, Struct)
+        self.names = tuple(field.name for field in rows.element.fields)
 
     def add(self, state: list[Any], value: Any, *others: Any) -> list[Any]:
         if value is not None:
             self._insert(state, (value, *others))
         return state
+
+    def _above(self, one: Any, other: Any) -> bool:
+        return self.order(one[0], other[0])
 
     def result(self, state: list[Any]) -> list[Any]:
         return [dict(zip(self.names, row, strict=True)) for row in state]
@@ -115,19 +119,19 @@ def _size(context: CallContext) -> int:
     return size if isinstance(size, int) and size > 0 else 0
 
 
-def _row_names(count: int) -> list[str]:
-    return ["sort_col", *(f"col{i}" for i in range(count - 1))]
-
-
 def _top(context: CallContext) -> Top:
-    return TopRows(context) if len(context.arg_types) > 2 else Top(context)
+    several = isinstance(context.return_type, Array) and isinstance(
+        context.return_type.element, Struct
+    )
+    return TopRows(context) if several else Top(context)
 
 
 def _top_type(types: Sequence[SqlType]) -> SqlType:
-    columns = types[:-1]
-    if len(columns) == 1:
-        return Array(columns[0])
-    return Array(Struct(tuple(map(Field, _row_names(len(columns)), columns))))
+    first, *others = types[:-1]
+    if not others:
+        return Array(first)
+    named = (Field(f"col{i}", other) for i, other in enumerate(others))
+    return Array(Struct((Field("sort_col", first), *named)))
 
 
 # ------------------------------------------------------------------------------------ Spark forms

@@ -82,19 +82,20 @@ def identity(type_: SqlType) -> Callable[[Any], Hashable] | None:
     None where the value itself is that already.
     """
     if base_name(type_) == "DOUBLE" or isinstance(type_, Array | Map | Struct):
-        return _hashable
+        return hashable
     return None
 
 
-def _hashable(value: Any) -> Hashable:
+def hashable(value: Any) -> Hashable:
+    """The value as something hashable, equal where Java's `equals` says so."""
     match value:
         case float():
             # NaN is equal to itself and the two zeros differ.
             return value if value and value == value else repr(value)
         case list():
-            return tuple(map(_hashable, value))
+            return tuple(map(hashable, value))
         case dict():
-            entries = [(key, _hashable(item)) for key, item in value.items()]
+            entries = [(key, hashable(item)) for key, item in value.items()]
             return tuple(sorted(entries, key=repr))
-    hashable: Hashable = value
-    return hashable
+    plain: Hashable = value
+    return plain

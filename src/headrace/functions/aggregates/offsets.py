@@ -6,7 +6,15 @@ import time
 from typing import Any
 
 from headrace.functions.aggregates.steps import Aggregation
-from headrace.functions.declare import CallContext, Overload, aggregate, aggregate_overload, call
+from headrace.functions.declare import (
+    CallContext,
+    Overload,
+    Steps,
+    StepsFactory,
+    aggregate,
+    aggregate_overload,
+    call,
+)
 from headrace.model.errors import StatementError
 from headrace.model.types import BIGINT, Array, Field, SqlType, Struct
 
@@ -123,8 +131,13 @@ def _entry_type(type_: SqlType) -> Struct:
 def _overloads(
     one: type[Earliest] | type[Latest], several: type[EarliestSeveral] | type[LatestSeveral]
 ) -> tuple[Overload, ...]:
-    def with_literals(kind: Any) -> Any:
-        return lambda context: kind(context, *context.arg_literals[1:])
+    def made(kind: Any, constants: int) -> StepsFactory:
+        def make(context: CallContext) -> Steps:
+            literals = context.arg_literals
+            steps: Steps = kind(context, *literals[len(literals) - constants :])
+            return steps
+
+        return make
 
     n = several.name
     signatures = (
@@ -134,7 +147,7 @@ def _overloads(
         (f"(val1 A, const {n} INTEGER, const ignoreNulls BOOLEAN) -> ARRAY<A>", several),
     )
     return tuple(
-        aggregate_overload(signature, with_literals(kind), undoes=False)
+        aggregate_overload(signature, made(kind, signature.count("const ")), undoes=False)
         for signature, kind in signatures
     )
 

@@ -10,12 +10,13 @@ a bytearray from then on.
 
 from __future__ import annotations
 
+import decimal
 import math
 import struct
 from collections.abc import Callable
 from typing import Any
 
-from headrace.functions.aggregates.java import LONG_MAX, identity
+from headrace.functions.aggregates.java import LONG_MAX, hashable
 from headrace.model.types import SqlType, base_name
 
 _BITS = 14
@@ -87,11 +88,7 @@ def _dense(registers: dict[int, int]) -> bytearray:
 
 def hasher(type_: SqlType) -> Callable[[Any], int]:
     """The hash of a value of the type, as an unsigned 32-bit integer."""
-    known = _HASHERS.get(base_name(type_))
-    if known:
-        return known
-    key = identity(type_)
-    return lambda value: hash_bytes(repr(key(value) if key else value).encode())
+    return _HASHERS.get(base_name(type_), _hash_nested)
 
 
 def hash_long(value: int) -> int:
@@ -130,6 +127,22 @@ def _hash_double(value: float) -> int:
     return hash_long(bits)
 
 
+def _hash_string(value: str) -> int:
+    return hash_bytes(value.encode("utf-8", "surrogatepass"))
+
+
+def _hash_boolean(value: bool) -> int:
+    return hash_bytes(b"true" if value else b"false")
+
+
+def _hash_decimal(value: decimal.Decimal) -> int:
+    return hash_bytes(str(value).encode())
+
+
+def _hash_nested(value: Any) -> int:
+    return hash_bytes(repr(hashable(value)).encode("utf-8", "surrogatepass"))
+
+
 _HASHERS: dict[str, Callable[[Any], int]] = {
     "INTEGER": hash_long,
     "BIGINT": hash_long,
@@ -137,8 +150,8 @@ _HASHERS: dict[str, Callable[[Any], int]] = {
     "TIME": hash_long,
     "TIMESTAMP": hash_long,
     "DOUBLE": _hash_double,
-    "STRING": lambda value: hash_bytes(value.encode("utf-8", "surrogatepass")),
+    "STRING": _hash_string,
     "BYTES": hash_bytes,
-    "BOOLEAN": lambda value: hash_bytes(b"true" if value else b"false"),
-    "DECIMAL": lambda value: hash_bytes(str(value).encode()),
+    "BOOLEAN": _hash_boolean,
+    "DECIMAL": _hash_decimal,
 }

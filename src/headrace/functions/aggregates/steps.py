@@ -4,6 +4,9 @@ State is kept per key and changed once per row, so it is as small as can be and 
 as can be. `add`, `undo` and `merge` may change their first argument and return it; the caller goes
 on with what they return. `result` never hands out a part of the state that later steps change.
 A step that raises leaves the state as it was: the row is then not counted.
+
+Steps take the columns' values; constants (n of TOPK) are known before. In the context of an
+aggregate they are the last of `arg_literals`, and the columns' types the first of `arg_types`.
 """
 
 from __future__ import annotations
