@@ -98,8 +98,8 @@ exec "$@" </dev/null 3<&-
 class EmbeddedBroker:
     """A Kafka node whose data lies in a directory and survives restarts.
 
-    `port` is used or refused; without one, a free port is taken. `settings` are broker settings
-    that win over the embedded broker's own.
+    `port` is used or refused; without one, or with 0, a free port is taken. `settings` are broker
+    settings that win over the embedded broker's own.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class EmbeddedBroker:
     ) -> None:
         self.directory = directory.absolute()
         self.log = self.directory / "broker.log"
-        self._port = port
+        self._port = port or None
         self._jars = jars
         self._settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None

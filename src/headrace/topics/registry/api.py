@@ -1,0 +1,354 @@
+"""Confluent's REST API over a registry: which request means what, and how answers look."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from headrace.model.errors import UnavailableError
+from headrace.topics.registry import schema as refusals
+from headrace.topics.registry.core import SchemaRegistry
+from headrace.topics.registry.languages import LANGUAGES
+from headrace.topics.registry.schema import Reference, RegisteredSchema, RegistryError, Schema
+
+LOG = logging.getLogger("headrace.registry")
+CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request that has found its handler: path parameters, query, and the body if any."""
+
+    registry: SchemaRegistry
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes = b""
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name, "").lower() == "true"
+
+    def number(self, name: str, default: int) -> int:
+        try:
+            return int(self.query.get(name, default))
+        except ValueError:
+            raise RegistryError(400, f"{name} is not a number") from None
+
+    @property
+    def subject(self) -> str:
+        return self.path["subject"]
+
+    @property
+    def version(self) -> str:
+        return self.path["version"]
+
+    @property
+    def id(self) -> int:
+        text = self.path["id"]
+        if not text.isascii() or not text.isdigit():
+            raise RegistryError(404, "HTTP 404 Not Found")
+        return int(text)
+
+    def json(self) -> dict[str, Any]:
+        try:
+            body = json.loads(self.body)
+        except (ValueError, RecursionError):
+            raise RegistryError(400, "The body is not JSON") from None
+        if not isinstance(body, dict):
+            raise RegistryError(400, "The body is not a JSON object")
+        return body
+
+    def schema(self) -> Schema:
+        body = self.json()
+        text, type_ = body.get("schema"), body.get("schemaType") or "AVRO"
+        if not isinstance(text, str) or not text.strip():
+            raise RegistryError(42201, "Empty schema")
+        if not isinstance(type_, str):
+            raise RegistryError(42201, f"Invalid schema type {type_}")
+        try:
+            references = tuple(
+                Reference(str(r["name"]), str(r["subject"]), int(r["version"]))
+                for r in body.get("references") or ()
+            )
+        except (KeyError, TypeError, ValueError):
+            raise RegistryError(42201, "Invalid references") from None
+        return Schema(text, type_.upper(), references)
+
+    def page(self, rows: list[Any]) -> list[Any]:
+        """The part of a list that `offset` and `limit` ask for; a negative limit means all."""
+        offset, limit = self.number("offset", 0), self.number("limit", -1)
+        return rows[offset:] if limit < 0 else rows[offset : offset + limit]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes
+    content_type: str = CONTENT_TYPE
+
+
+Handler = Callable[[Request], Any]
+
+
+class RegistryApi:
+    """Answers requests: a method, a target (path and query, still encoded), a body."""
+
+    def __init__(self, registry: SchemaRegistry) -> None:
+        self._registry = registry
+
+    def answer(self, method: str, target: str, body: bytes = b"") -> Answer:
+        try:
+            return _answer(200, self._handle(method, target, body))
+        except RegistryError as refusal:
+            return _failure(refusal.status, refusal.code, str(refusal))
+        except UnavailableError as failure:
+            return _failure(500, 50001, f"Error in the backend data store: {failure}")
+        except Exception:
+            LOG.exception("%s %s failed", method, target)
+            return _failure(500, 500, "Internal Server Error")
+
+    def _handle(self, method: str, target: str, body: bytes) -> Any:
+        parts = urlsplit(target)
+        path = parts.path.rstrip("/") or "/"
+        known = False
+        for pattern, handlers in ROUTES:
+            # Matched before decoding: a subject may hold a slash.
+            if (match := pattern.fullmatch(path)) is None:
+                continue
+            known = True
+            if method in handlers:
+                parameters = {name: unquote(value) for name, value in match.groupdict().items()}
+                query = dict(parse_qsl(parts.query, keep_blank_values=True))
+                return handlers[method](Request(self._registry, parameters, query, body))
+        if known:
+            raise RegistryError(405, "HTTP 405 Method Not Allowed")
+        raise RegistryError(404, "HTTP 404 Not Found")
+
+
+def _answer(status: int, value: Any) -> Answer:
+    text = value if isinstance(value, Raw) else json.dumps(value, ensure_ascii=False)
+    return Answer(status, text.encode())
+
+
+def _failure(status: int, code: int, message: str) -> Answer:
+    return _answer(status, {"error_code": code, "message": message})
+
+
+class Raw(str):
+    """A text that is the answer's body as it stands."""
+
+    __slots__ = ()
+
+
+def _schema(schema: Schema) -> dict[str, Any]:
+    shown: dict[str, Any] = {"schema": schema.text}
+    if schema.type != "AVRO":
+        shown["schemaType"] = schema.type
+    if schema.references:
+        shown["references"] = [
+            {"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references
+        ]
+    return shown
+
+
+def _place(place: RegisteredSchema) -> dict[str, Any]:
+    head = {"subject": place.subject, "version": place.version, "id": place.id}
+    return head | _schema(place.schema)
+
+
+def _formatted(request: Request, shown: dict[str, Any], schema: Schema) -> dict[str, Any]:
+    if request.query.get("format") == "serialized":
+        shown["schema"] = request.registry.serialized(schema)
+    return shown
+
+
+def _about(request: Request) -> Any:
+    return {}
+
+
+def _types(request: Request) -> Any:
+    return list(LANGUAGES)
+
+
+def _contexts(request: Request) -> Any:
+    return request.page(["."])
+
+
+def _cluster(request: Request) -> Any:
+    clusters = {"kafka-cluster": "", "schema-registry-cluster": "headrace"}
+    return {"scope": {"path": [], "clusters": clusters}, "id": ""}
+
+
+def _schemas(request: Request) -> Any:
+    found = request.registry.schemas(
+        request.query.get("subjectPrefix", ""), request.flag("deleted"), request.flag("latestOnly")
+    )
+    return [_place(place) for place in request.page(found)]
+
+
+def _by_id(request: Request) -> Any:
+    schema = request.registry.by_id(request.id, request.query.get("subject"))
+    shown = _formatted(request, _schema(schema), schema)
+    if request.flag("fetchMaxId"):
+        shown["maxId"] = request.registry.last_id
+    return shown
+
+
+def _text_by_id(request: Request) -> Any:
+    return Raw(request.registry.by_id(request.id, request.query.get("subject")).text)
+
+
+def _subjects_by_id(request: Request) -> Any:
+    places = _places(request)
+    return request.page(sorted({place.subject for place in places}))
+
+
+def _versions_by_id(request: Request) -> Any:
+    return [{"subject": p.subject, "version": p.version} for p in request.page(_places(request))]
+
+
+def _places(request: Request) -> list[RegisteredSchema]:
+    return request.registry.places_of(
+        request.id, request.query.get("subject"), request.flag("deleted")
+    )
+
+
+def _subjects(request: Request) -> Any:
+    prefix = request.query.get("subjectPrefix", "")
+    # A prefix may name the default context, which all our subjects are in.
+    prefix = "" if prefix in (":*:", ":.:") else prefix
+    return request.page(
+        request.registry.subjects(prefix, request.flag("deleted"), request.flag("deletedOnly"))
+    )
+
+
+def _lookup(request: Request) -> Any:
+    place = request.registry.lookup(
+        request.subject, request.schema(), request.flag("normalize"), request.flag("deleted")
+    )
+    return _formatted(request, _place(place), place.schema)
+
+
+def _delete_subject(request: Request) -> Any:
+    return request.registry.delete_subject(request.subject, request.flag("permanent"))
+
+
+def _latest(request: Request) -> Any:
+    place = request.registry.version(request.subject, "latest", request.flag("deleted"))
+    return _formatted(request, _place(place), place.schema)
+
+
+def _versions(request: Request) -> Any:
+    return request.page(request.registry.versions(request.subject, request.flag("deleted")))
+
+
+def _register(request: Request) -> Any:
+    body = request.json()
+    id_ = body.get("id")
+    wanted = id_ if isinstance(id_, int) and id_ > 0 else None
+    place = request.registry.register(
+        request.subject, request.schema(), request.flag("normalize"), wanted
+    )
+    return {"id": place.id}
+
+
+def _version(request: Request) -> Any:
+    place = request.registry.version(request.subject, request.version, request.flag("deleted"))
+    return _formatted(request, _place(place), place.schema)
+
+
+def _text_of_version(request: Request) -> Any:
+    place = request.registry.version(request.subject, request.version, request.flag("deleted"))
+    return Raw(place.text)
+
+
+def _delete_version(request: Request) -> Any:
+    return request.registry.delete_version(
+        request.subject, request.version, request.flag("permanent")
+    )
+
+
+def _referenced_by(request: Request) -> Any:
+    return request.page(request.registry.referenced_by(request.subject, request.version))
+
+
+def _check(request: Request) -> Any:
+    found = request.registry.check(
+        request.subject, request.schema(), request.path.get("version"), request.flag("normalize")
+    )
+    shown: dict[str, Any] = {"is_compatible": not found}
+    if request.flag("verbose"):
+        shown["messages"] = found
+    return shown
+
+
+def _level(request: Request) -> Any:
+    subject = request.path.get("subject")
+    return {"compatibilityLevel": request.registry.level(subject, request.flag("defaultToGlobal"))}
+
+
+def _set_level(request: Request) -> Any:
+    body = request.json()
+    level = body.get("compatibility")
+    if not isinstance(level, str):
+        raise refusals.invalid_level()
+    kept = request.registry.set_level(level, request.path.get("subject"))
+    return body | {"compatibility": kept}
+
+
+def _delete_level(request: Request) -> Any:
+    return {"compatibilityLevel": request.registry.delete_level(request.path.get("subject"))}
+
+
+def _mode(request: Request) -> Any:
+    subject = request.path.get("subject")
+    return {"mode": request.registry.mode(subject, request.flag("defaultToGlobal"))}
+
+
+def _set_mode(request: Request) -> Any:
+    mode = request.json().get("mode")
+    if not isinstance(mode, str):
+        raise refusals.invalid_mode()
+    subject = request.path.get("subject")
+    return {"mode": request.registry.set_mode(mode, subject, request.flag("force"))}
+
+
+def _delete_mode(request: Request) -> Any:
+    return {"mode": request.registry.delete_mode(request.path.get("subject"))}
+
+
+def _route(path: str, **handlers: Handler) -> tuple[re.Pattern[str], dict[str, Handler]]:
+    return re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path)), handlers
+
+
+_SETTING = {"GET": _level, "PUT": _set_level, "DELETE": _delete_level}
+_MODE = {"GET": _mode, "PUT": _set_mode, "DELETE": _delete_mode}
+
+ROUTES = (
+    _route("/", GET=_about),
+    _route("/contexts", GET=_contexts),
+    _route("/v1/metadata/id", GET=_cluster),
+    _route("/schemas", GET=_schemas),
+    _route("/schemas/types", GET=_types),
+    _route("/schemas/ids/{id}", GET=_by_id),
+    _route("/schemas/ids/{id}/schema", GET=_text_by_id),
+    _route("/schemas/ids/{id}/subjects", GET=_subjects_by_id),
+    _route("/schemas/ids/{id}/versions", GET=_versions_by_id),
+    _route("/subjects", GET=_subjects),
+    _route("/subjects/{subject}", POST=_lookup, DELETE=_delete_subject),
+    _route("/subjects/{subject}/metadata", GET=_latest),
+    _route("/subjects/{subject}/versions", GET=_versions, POST=_register),
+    _route("/subjects/{subject}/versions/{version}", GET=_version, DELETE=_delete_version),
+    _route("/subjects/{subject}/versions/{version}/schema", GET=_text_of_version),
+    _route("/subjects/{subject}/versions/{version}/referencedby", GET=_referenced_by),
+    _route("/compatibility/subjects/{subject}/versions", POST=_check),
+    _route("/compatibility/subjects/{subject}/versions/{version}", POST=_check),
+    _route("/config", **_SETTING),
+    _route("/config/{subject}", **_SETTING),
+    _route("/mode", **_MODE),
+    _route("/mode/{subject}", **_MODE),
+)

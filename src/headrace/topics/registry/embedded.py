@@ -1,0 +1,128 @@
+"""The embedded schema registry: the REST API on a port of its own, kept in Kafka."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self
+
+from headrace.model.errors import UnavailableError
+from headrace.topics.client import KafkaConnection
+from headrace.topics.ports import LOOPBACK
+from headrace.topics.registry.api import RegistryApi
+from headrace.topics.registry.core import SchemaRegistry
+from headrace.topics.registry.log import RegistryLog, TopicLog
+
+LOG = logging.getLogger("headrace.registry")
+LARGEST_BODY = 10 * 1024 * 1024
+
+
+class EmbeddedRegistry:
+    """Serves a registry from a thread. `port` is used or refused; 0 takes a free one.
+
+    `log` is where changes are kept: the `_schemas` topic if a connection is given instead.
+    """
+
+    def __init__(self, log: RegistryLog | KafkaConnection, port: int = 0) -> None:
+        self._log = log
+        self._port = port
+        self._server: _Server | None = None
+        self._registry: SchemaRegistry | None = None
+
+    @property
+    def registry(self) -> SchemaRegistry:
+        if self._registry is None:
+            raise UnavailableError("The embedded schema registry has not been started.")
+        return self._registry
+
+    @property
+    def port(self) -> int:
+        return self._server.server_port if self._server else self._port
+
+    @property
+    def url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    def start(self) -> None:
+        """Replays the log and listens."""
+        if self._server is not None:
+            return
+        try:
+            server = _Server((LOOPBACK, self._port), _RequestHandler)
+        except OSError as failure:
+            raise UnavailableError(
+                f"Port {self._port} for the schema registry is taken: "
+                "stop what listens on it or choose another port."
+            ) from failure
+        try:
+            log = TopicLog(self._log) if isinstance(self._log, KafkaConnection) else self._log
+            self._registry = SchemaRegistry(log)
+        except BaseException:
+            server.server_close()
+            raise
+        server.api = RegistryApi(self._registry)
+        self._server = server
+        threading.Thread(
+            target=server.serve_forever, args=(0.05,), name="headrace-registry", daemon=True
+        ).start()
+
+    def stop(self) -> None:
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+        if self._registry is not None:
+            self._registry.close()
+            self._registry = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False  # an idle connection must not hold up the end
+    request_queue_size = 128
+    api: RegistryApi
+
+
+class _RequestHandler(BaseHTTPRequestHandler):
+    """Hands requests to the API, one after the other on each connection."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    timeout = 300  # seconds that a connection may be idle
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    do_POST = do_PUT = do_DELETE = do_GET
+
+    def _answer(self) -> None:
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            self.close_connection = True
+            self.send_error(413)
+            return
+        answer = self.server.api.answer(self.command, self.path, self.rfile.read(int(length)))
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        LOG.debug(format, *args)
