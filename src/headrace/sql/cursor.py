@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from headrace.model.errors import ParseError, Position
-from headrace.sql.diagnosis import diagnose
 from headrace.sql.keywords import NON_RESERVED
 from headrace.sql.tokens import Source, Token
 
 T = TypeVar("T")
 
+NAME = "identifier"
 _NAMES = NON_RESERVED | {"identifier", "quoted", "backquoted", "digits", "variable"}
 _SOURCE_NAME = re.compile(r"[a-zA-Z0-9_-]*")
 
@@ -46,11 +46,19 @@ def at(position: Position | None) -> str:
     return f"Line: {position.line}, Col: {position.column}" if position else "?"
 
 
+class Unexpected(Exception):
+    """The token at `index` cannot stand there: one of `wanted` should, or `required` must."""
+
+    def __init__(self, index: int, wanted: tuple[str, ...], required: str | None) -> None:
+        super().__init__()
+        self.index = index
+        self.wanted = wanted
+        self.required = required
+
+
 class Cursor:
     """Errors of syntax end the parse at once. Errors of meaning are kept in `problems`: a statement
     is not read for its meaning before the whole text is known to be well-formed."""
-
-    rule = "type"  # of the grammar, that describes the whole text
 
     def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
         self.source = source
@@ -61,6 +69,13 @@ class Cursor:
         self._tokens = source.tokens
         self.index = start
         self._depth = 0
+        # What was looked for at the token `_wanted_at`, since the last part that ended there.
+        self._wanted: list[str] = []
+        self._wanted_at = start
+
+    def whole(self) -> object:
+        """Everything up to the end of the text."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------- look
 
@@ -102,6 +117,7 @@ class Cursor:
     def accept(self, *kinds: str) -> bool:
         """Takes these tokens if all of them are next."""
         if not self.sees(*kinds):
+            self._want(kinds[0])
             return False
         self.index += len(kinds)
         return True
@@ -110,14 +126,22 @@ class Cursor:
         """Takes these tokens, which must be next; the last of them."""
         for kind in kinds:
             if self.kind != kind:
-                self.fail()
+                self._want(kind)
+                raise Unexpected(self.index, tuple(self._wanted), kind)
             token = self.advance()
         return token
+
+    def expect_any(self, kinds: Iterable[str]) -> Token:
+        """Takes a token of one of these kinds, which must be next."""
+        kinds = tuple(kinds)
+        if self.kind not in kinds:
+            raise Unexpected(self.index, kinds, None)
+        return self.advance()
 
     def identifier(self, *, keep_case: bool = False) -> str:
         token = self.token
         if token.kind not in _NAMES:
-            self.fail()
+            raise Unexpected(self.index, (NAME,), None)
         self.index += 1
         if token.kind == "variable":
             self.use_variable(token, may_be_name=True)
@@ -151,19 +175,23 @@ class Cursor:
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
         """One or more items with commas between them."""
         items = [item()]
+        self._wanted.clear()  # an item has ended: what may follow the list is what matters now
         while self.accept(","):
             items.append(item())
+            self._wanted.clear()
         return tuple(items)
+
+    def _want(self, kind: str) -> None:
+        if self._wanted_at != self.index:
+            self._wanted_at = self.index
+            self._wanted.clear()
+        self._wanted.append(kind)
 
     # --------------------------------------------------------------------------------- complain
 
-    def error(self) -> ParseError:
-        """The token here cannot stand here."""
-        rule = "test_statement" if self.tests else self.rule
-        return diagnose(self.source, self.index, self.start, rule)
-
     def fail(self) -> NoReturn:
-        raise self.error()
+        """Nothing that may stand here begins with this token."""
+        raise Unexpected(self.index, (), None)
 
     def reject(self, message: str, position: Position | None = None) -> None:
         """What was written is well-formed but cannot be meant."""

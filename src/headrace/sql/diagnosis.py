@@ -1,128 +1,127 @@
 """What to say about a text that does not parse, in ksqlDB's words.
 
-Walks the grammar along the tokens, slower than the parser and without building anything, until it
-stands where the text goes wrong. What was still possible there decides the message.
+The parser says at which token it stopped and what it looked for there. Whether a token is missing,
+whether a word only has to be quoted, and which keyword was probably meant is found by asking the
+parser again: does it get further in the text so changed?
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
+from dataclasses import replace
 
 from headrace.model.errors import ParseError
-from headrace.sql.automaton import EPSILON, Stack, Step, TooManyWays, automaton
-from headrace.sql.grammar import Choice, Optional, Reference, Repeat, Sequence, Terminal
-from headrace.sql.keywords import COMMANDS, KEYWORDS, RESERVED
-from headrace.sql.tokens import Source, Token
+from headrace.sql.cursor import NAME, Cursor, Unexpected
+from headrace.sql.keywords import KEYWORDS, RESERVED
+from headrace.sql.statement_parser import STATEMENTS, SYNONYMS, StatementParser
+from headrace.sql.tokens import Token
 
-# Token kinds in the order in which messages list them, and the names some have there.
-_SYMBOLS = (";", ",", "(", ")", ".", "[", "]")
-_OPERATORS = ("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||", ":=", "->", "=>")
+# The names that messages have for kinds of tokens, where it is not the token itself.
 _NAMED = {
     "eof": "<EOF>",
-    "<>": "NEQ",
     "string": "STRING",
     "integer": "INTEGER_VALUE",
     "decimal": "DECIMAL_VALUE",
     "float": "FLOATING_POINT_VALUE",
-    "identifier": "IDENTIFIER",
-    "digits": "DIGIT_IDENTIFIER",
-    "quoted": "QUOTED_IDENTIFIER",
-    "backquoted": "BACKQUOTED_IDENTIFIER",
-    "variable": "VARIABLE",
 }
-_ORDER = {
-    kind: number
-    for number, kind in enumerate(("eof", *_SYMBOLS, *KEYWORDS, *_OPERATORS, *list(_NAMED)[2:]))
-}
+_COMMANDS = sorted({words[0] for words in STATEMENTS} | set(SYNONYMS))
+# More than this is no help to anybody.
+_MAX_LISTED = 3
 
 
-def diagnose(source: Source, index: int, start: int, rule: str) -> ParseError:
-    """The error of a text that the parser gave up at the token `index`, having begun at `start`
-    with what the rule describes."""
-    fault = _find(source.tokens, start, rule) or _NoWay(index)
+def diagnose(parser: Cursor, fault: Unexpected) -> ParseError:
+    """The error of the text that the parser gave up."""
+    source = parser.source
     token = source.tokens[fault.index]
     position = source.position(token.start)
     place = f"{position.line}:{position.column}"
-    explanation = _explanation(fault, token, place) + _suggestion(fault, source.tokens)
+    attempt = _Attempt(parser, fault.index)
+    explanation = _explanation(attempt, fault, token, place)
     message = f"line {place}: Syntax Error\n{explanation}"
     return ParseError(message, position, source.line(position.line))
 
 
-class Fault(Exception):
-    """Where the walk ended: the token, and what could have come instead."""
-
-    def __init__(self, index: int, expected: frozenset[str] = frozenset()) -> None:
-        super().__init__()
-        self.index = index
-        self.expected = expected
-
-
-class _NoWay(Fault):
-    """No alternative leads on."""
-
-
-class _Extraneous(Fault):
-    """The next token would do: this one is too much."""
-
-
-class _Missing(Fault):
-    """This token would do after one that is missing."""
-
-
-class _Mismatch(Fault):
-    """Neither would do."""
-
-
-# Walks share what the automaton remembers.
-_WALKING = threading.Lock()
-
-
-def _find(tokens: tuple[Token, ...], start: int, rule: str) -> Fault | None:
-    try:
-        with _WALKING:
-            Walk(tokens, start).run_rule(rule)
-    except Fault as fault:
-        return fault
-    except (TooManyWays, RecursionError):
-        pass
-    return None
-
-
-def _explanation(fault: Fault, token: Token, place: str) -> str:
-    text, expected = token.text, _listed(fault.expected)
-    if isinstance(fault, _NoWay):
-        return f"Syntax error at or near '{text}' at line {place}"
-    if isinstance(fault, _Missing):
-        return f"missing {expected} at '{text}'"
-    if isinstance(fault, _Extraneous) and token.kind in RESERVED:
+def _explanation(attempt: _Attempt, fault: Unexpected, token: Token, place: str) -> str:
+    text = token.text
+    if attempt.at_statement:
+        return f"Unknown statement '{text}'\nDid you mean '{_closest(text, _COMMANDS)}'?"
+    missing = fault.required
+    if missing and not missing.isalpha() and attempt.gets_further_with(missing):
+        return f"missing {_listed([missing])} at '{text}'"
+    is_name = fault.wanted == (NAME,)
+    if is_name and token.kind in RESERVED and attempt.gets_further_as(NAME):
         return (
             f'"{text}" is a reserved keyword and it can\'t be used as an identifier. '
             f"You can use it as an identifier by escaping it as '{text}' "
         )
-    if fault.expected - {"eof"} == frozenset(COMMANDS):
-        return f"Unknown statement '{text}'\nDid you mean '{_closest(text, COMMANDS)}'?"
-    if "eof" in fault.expected or token.kind == "eof":
+    if token.kind == "eof":
         return "Syntax error at or near \";\"\n'}', ']', or ')' is missing"
-    return f"Expecting {expected}" if len(expected.split(",")) <= 3 else ""
+    hint = _hint(attempt)
+    if is_name or not fault.wanted:
+        return f"Syntax error at or near '{text}' at line {place}{hint}"
+    wanted = list(dict.fromkeys(fault.wanted))
+    return (f"Expecting {_listed(wanted)}" if len(wanted) <= _MAX_LISTED else "") + hint
 
 
-def _listed(kinds: Iterable[str]) -> str:
-    names = [_NAMED.get(kind, f"'{kind}'") for kind in sorted(kinds, key=_ORDER.__getitem__)]
+class _Attempt:
+    """The text with a token changed: does the parser get beyond the place where it stopped?"""
+
+    def __init__(self, parser: Cursor, index: int) -> None:
+        self._parser = parser
+        self._index = index
+        self._tokens = parser.source.tokens
+        self.at_statement = index == parser.start and isinstance(parser, StatementParser)
+
+    def token(self, back: int = 0) -> Token:
+        """The token here, or so many before it."""
+        return self._tokens[max(self._index - back, self._parser.start)]
+
+    def gets_further_with(self, missing: str) -> bool:
+        """With a token more before this one."""
+        here = self.token()
+        inserted = Token(missing, missing, here.start)
+        return self._reached(self._index, inserted, here) > self._index + 1
+
+    def gets_further_as(self, kind: str, back: int = 0) -> bool:
+        """With a token of this kind instead of the one here, or so many before."""
+        instead = replace(self.token(back), kind=kind)
+        return self._reached(self._index - back, instead) > self._index
+
+    def _reached(self, index: int, *instead: Token) -> int:
+        """Where the parser stops when these tokens stand for the one at the index."""
+        tokens = (*self._tokens[:index], *instead, *self._tokens[index + 1 :])
+        source = replace(self._parser.source, tokens=tokens)
+        again = type(self._parser)(source, tests=self._parser.tests, start=self._parser.start)
+        try:
+            again.whole()
+        except Unexpected as unexpected:
+            return unexpected.index
+        except (ParseError, RecursionError):
+            return again.index
+        return len(tokens)
+
+
+def _hint(attempt: _Attempt) -> str:
+    """The keyword that was probably meant, if the word here or before is a name but nearly one."""
+    for back, tolerance in ((0, 2), (1, 1)):
+        token = attempt.token(back)
+        if token.kind == "identifier":
+            for word in _near(token.text.upper(), tolerance):
+                if attempt.gets_further_as(word, back):
+                    return f"\nDid you mean '{word}'?"
+    return ""
+
+
+def _listed(kinds: list[str]) -> str:
+    names = [_NAMED.get(kind, f"'{kind}'") for kind in kinds]
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
 
-def _suggestion(fault: Fault, tokens: tuple[Token, ...]) -> str:
-    """The keyword that was probably meant, if the word here or before is a name but nearly one."""
-    here, before = tokens[fault.index], tokens[max(fault.index - 1, 0)]
-    expected = fault.expected | automaton().followers(before.kind)
-    words = [] if frozenset(COMMANDS) <= expected else [w for w in KEYWORDS if w in expected]
-    for token, tolerance in ((here, 2), (before, 1)):
-        if token.kind == "identifier" and words:
-            closest = _closest(token.text, words)
-            if len(closest) > 3 and _distance(closest, token.text.upper()) <= tolerance:
-                return f"\nDid you mean '{closest}'?"
-    return ""
+def _near(text: str, tolerance: int) -> list[str]:
+    """Keywords that are so many letters away, the nearest first; short ones are near everything."""
+    words = (w for w in KEYWORDS if len(w) > 3 and abs(len(w) - len(text)) <= tolerance)
+    distances = sorted((_distance(word, text), word) for word in words)
+    return [word for distance, word in distances if distance <= tolerance]
 
 
 def _closest(text: str, words: Iterable[str]) -> str:
@@ -138,109 +137,3 @@ def _distance(a: str, b: str) -> int:
             best = min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
             diagonal, row[j] = row[j], best
     return row[-1]
-
-
-class Walk:
-    """Goes through the rules as ksqlDB's parser does, up to the first error."""
-
-    def __init__(self, tokens: tuple[Token, ...], start: int) -> None:
-        self._kinds = [token.kind for token in tokens]
-        if self._kinds[start] in ("DEFINE", "UNDEFINE") and self._kinds[start + 1] in KEYWORDS:
-            self._kinds[start + 1] = "identifier"  # any word may name a variable
-        self._index = start
-        self._stack: Stack = None
-        self._automaton = automaton()
-        self._automaton.forget()
-        # The first place, since a token was last sure to fit, where something optional was left
-        # out. When a token fits nowhere later, what could have come there is named too.
-        self._left_out: tuple[int, Stack] | None = None
-        self._resumed = start > 0  # statements came before: the walk begins inside their loop
-
-    def run_rule(self, rule: str) -> None:
-        self._run(self._automaton.bodies[rule], 0)
-
-    def _kind(self, ahead: int = 0) -> str:
-        return self._kinds[min(self._index + ahead, len(self._kinds) - 1)]
-
-    def _run(self, step: Step, power: int) -> None:
-        match step.element:
-            case Terminal(kinds):
-                if self._kind() not in kinds:
-                    self._recover(step)
-                self._index += 1
-            case Reference(rule, inner_power):
-                outer = self._stack
-                self._stack = self._automaton.pushed(step.exit, outer)
-                self._run(self._automaton.bodies[rule], inner_power)
-                self._stack = outer
-            case Sequence():
-                for part in step.parts:
-                    self._run(part, power)
-            case Choice():
-                self._sync(step.state)
-                chosen = self._choose(step.state, power)
-                if chosen is None:
-                    raise _NoWay(self._index)
-                self._run(step.parts[chosen - 1], power)
-            case Optional():
-                self._sync(step.state)
-                chosen = self._choose(step.state, power)
-                if chosen is not None and chosen <= len(step.parts):
-                    self._run(step.parts[chosen - 1], power)
-            case Repeat(_, at_least_once):
-                self._repeat(step, power, at_least_once)
-
-    def _repeat(self, step: Step, power: int, at_least_once: bool) -> None:
-        self._sync(step.back if self._resumed else step.state, looping=self._resumed)
-        self._resumed = False
-        decision = step.back if at_least_once else step.state
-        if not at_least_once and self._choose(decision, power) != 1:
-            return
-        while True:
-            self._run(step.parts[0], power)
-            self._sync(step.back, looping=True)
-            if self._choose(decision, power) != 1:
-                return
-
-    def _sync(self, state: int, *, looping: bool = False) -> None:
-        """Checks the next token against what may come, before deciding by it."""
-        tokens = self._automaton.tokens(state)
-        if self._kind() in tokens:
-            self._left_out = None
-        elif EPSILON in tokens:
-            self._left_out = self._left_out or (state, self._stack)
-        else:
-            expected = self._automaton.expected(state, self._stack)
-            if looping or self._kind(1) in expected:
-                raise _Extraneous(self._index, expected)
-            raise _Mismatch(self._index, expected)
-
-    def _recover(self, step: Step) -> None:
-        """The token is not the one that has to come."""
-        expected = self._automaton.expected(step.state, self._stack)
-        if self._kind(1) in expected:
-            raise _Extraneous(self._index, expected)
-        if self._kind() in self._automaton.expected(step.exit, self._stack):
-            raise _Missing(self._index, expected)
-        if self._left_out is not None:
-            expected = self._automaton.expected(*self._left_out)
-        raise _Mismatch(self._index, expected)
-
-    def _choose(self, state: int, power: int) -> int | None:
-        """The alternative that the next tokens lead into."""
-        choices = self._automaton.by_one_token(state)
-        if choices is not None:
-            kind = self._kind()
-            return next((n for n, c in enumerate(choices, start=1) if kind in c), None)
-        outlook = self._automaton.outlook(state, power)
-        for index in range(self._index, len(self._kinds)):
-            following = outlook.after(self._kinds[index])
-            if following is None:
-                finished = outlook.finished()
-                if finished is None:
-                    raise _NoWay(index)
-                return finished
-            if following.chosen is not None:
-                return following.chosen
-            outlook = following
-        return min(alternative for _, _, alternative, _ in outlook.configs)

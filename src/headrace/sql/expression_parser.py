@@ -65,13 +65,15 @@ Predicate = Callable[["ExpressionParser", Expression, Position], Expression]
 
 
 class ExpressionParser(TypeParser):
-    rule = "single_expression"
-
     def __init__(self, source: Source, *, tests: bool = False, start: int = 0) -> None:
         super().__init__(source, tests=tests, start=start)
         self.qualifiers: list[tuple[str, Position]] = []  # sources that columns were asked of
         self._lambda_params: list[str] = []
         self._item_start = -1  # where the current item of a SELECT begins
+
+    def whole(self) -> object:
+        self.expression()
+        return self.expect("eof")
 
     # --------------------------------------------------------------------------------- booleans
 
@@ -104,13 +106,15 @@ class ExpressionParser(TypeParser):
             position = self.position
             op = self.advance().kind
             return Comparison(op, value, self.value(), position=position)
-        negated = self.kind == "NOT" and self.peek(1) in self._NEGATABLE
-        predicate = self._PREDICATES.get(self.peek(1) if negated else self.kind)
-        if predicate is None:
-            return value
         position = self.position
+        negated = self.kind == "NOT"
         if negated:
             self.advance()
+            if self.kind not in self._NEGATABLE:
+                self.fail()
+        predicate = self._PREDICATES.get(self.kind)
+        if predicate is None:
+            return value
         self.advance()
         result = predicate(self, value, position)
         return Not(result, position=position) if negated else result

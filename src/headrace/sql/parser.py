@@ -9,10 +9,11 @@ from typing import TypeVar
 from headrace.model.errors import ParseError, Position
 from headrace.model.types import SqlType
 from headrace.sql.ast import ColumnRef, Expression, Node, Statement, children
-from headrace.sql.cursor import MAX_NESTING, TOO_LARGE, Cursor, at
+from headrace.sql.cursor import MAX_NESTING, TOO_LARGE, Cursor, Unexpected, at
+from headrace.sql.diagnosis import diagnose
 from headrace.sql.expression_parser import ExpressionParser
 from headrace.sql.statement_parser import StatementParser
-from headrace.sql.tokens import Source, tokenize
+from headrace.sql.tokens import tokenize
 from headrace.sql.type_parser import TypeParser
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ def read_statement(parser: StatementParser) -> Statement:
         parser.expect(";")
         return statement
 
-    return _bounded(parser.source, read)
+    return _bounded(parser, read)
 
 
 def statement_problems(parser: StatementParser, text: str) -> Iterator[ParseError]:
@@ -130,16 +131,19 @@ def _only(parser: Cursor, read: Callable[[], T]) -> T:
         parser.expect("eof")
         return result
 
-    result = _bounded(parser.source, whole)
+    result = _bounded(parser, whole)
     for problem in (*parser.problems, *_unresolved_variables(parser)):
         raise problem
     return result
 
 
-def _bounded(source: Source, read: Callable[[], T]) -> T:
+def _bounded(parser: Cursor, read: Callable[[], T]) -> T:
     """What is read, unless it is too deep for those who will walk it."""
+    source = parser.source
     try:
         result = read()
+    except Unexpected as unexpected:
+        raise diagnose(parser, unexpected) from None
     except RecursionError:
         raise ParseError(TOO_LARGE, statement=source.text) from None
     if (

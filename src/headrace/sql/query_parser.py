@@ -81,9 +81,8 @@ class QueryParser(ExpressionParser):
     def duration(self) -> Duration:
         position = self.position
         value = self.long()
-        if self.kind not in TIME_UNITS:
-            self.fail()
-        return Duration(value, TIME_UNITS[self.advance().kind], position=position)
+        unit = TIME_UNITS[self.expect_any(TIME_UNITS).kind]
+        return Duration(value, unit, position=position)
 
     def _emit(self) -> Emit | None:
         if not self.accept("EMIT"):

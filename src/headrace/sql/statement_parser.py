@@ -19,26 +19,27 @@ _ENDS = frozenset({";", "eof"})
 
 
 class StatementParser(QueryParser):
-    rule = "statements"
+    def whole(self) -> object:
+        while self.kind != "eof":
+            self.statement()
+            self.expect(";")
+        return self.expect("eof")
 
     def statement(self) -> Statement:
         position = self.position
         readers = TEST_STATEMENTS if self.tests else STATEMENTS
         for length in (3, 2, 1):
-            words = tuple(_SYNONYMS.get(self.peek(i), self.peek(i)) for i in range(length))
+            words = tuple(SYNONYMS.get(self.peek(i), self.peek(i)) for i in range(length))
             reader = readers.get(words)
             if reader is not None:
                 self.index += length
                 return reader(self, position)
-        raise self._no_statement(readers)
-
-    def _no_statement(self, readers: dict[tuple[str, ...], Reader]) -> ParseError:
-        """The error at the first word with which no statement begins or goes on."""
+        # Fail at the first word with which no statement begins or goes on.
         taken: tuple[str, ...] = ()
         while True:
-            taken = (*taken, _SYNONYMS.get(self.kind, self.kind))
+            taken = (*taken, SYNONYMS.get(self.kind, self.kind))
             if not any(words[: len(taken)] == taken for words in readers):
-                return self.error()
+                self.fail()
             self.advance()
 
     # ----------------------------------------------------------------------------- shared clauses
@@ -233,7 +234,7 @@ def _create_connector(type_: ConnectorType) -> Reader:
         if_not_exists = p.accept_if_not_exists()
         name = p.identifier()
         if p.kind != "WITH":
-            p.fail()
+            p.expect("WITH")
         properties = p.properties(keep_case=True)
         return ast.CreateConnector(name, type_, properties, if_not_exists, position=position)
 
@@ -386,7 +387,7 @@ def _describe_connector(p: StatementParser, position: Position) -> Statement:
 
 def _explain(p: StatementParser, position: Position) -> Statement:
     readers = TEST_STATEMENTS if p.tests else STATEMENTS
-    begins = any(words[0] == _SYNONYMS.get(p.kind, p.kind) for words in readers)
+    begins = any(words[0] == SYNONYMS.get(p.kind, p.kind) for words in readers)
     if begins and not (p.sees_name() and p.peek(1) in _ENDS):
         p.deeper()
         statement = p.statement()
@@ -468,7 +469,7 @@ def _run_script(p: StatementParser, position: Position) -> Statement:
 # ------------------------------------------------------------------------------------ the table
 
 # LIST and SHOW are the same word.
-_SYNONYMS = {"LIST": "SHOW"}
+SYNONYMS = {"LIST": "SHOW"}
 
 STATEMENTS: dict[tuple[str, ...], Reader] = {
     ("SELECT",): _select,

@@ -26,6 +26,10 @@ _EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=deci
 
 
 class TypeParser(Cursor):
+    def whole(self) -> object:
+        self.type()
+        return self.expect("eof")
+
     def type(self) -> SqlType:
         self.deeper()
         type_ = self._prefix_type()
@@ -49,6 +53,8 @@ class TypeParser(Cursor):
             return self._struct()
         if self.accept("DECIMAL"):
             return self._decimal()
+        if not self.sees_name():
+            self.fail()
         name = self.identifier()
         if self.accept("("):
             self.listed(self._type_parameter)
@@ -57,9 +63,7 @@ class TypeParser(Cursor):
         return primitive if primitive is not None else TypeRef(name)
 
     def _type_parameter(self) -> None:
-        if self.kind not in ("integer", "STRING"):
-            self.fail()
-        self.advance()
+        self.expect_any(("STRING", "integer"))
 
     def _struct(self) -> Struct:
         fields: tuple[Field, ...] = ()
