@@ -172,6 +172,41 @@ def test_nulls_and_nothing(call):
         assert same(nulls, empty)
 
 
+INTEGERS = ("INT", "BIGINT")
+COMPARABLE = ("INT", "BIGINT", "DOUBLE", "DECIMAL", "DATE", "TIME", "TIMESTAMP", "VARCHAR", "BYTES")
+# The overloads that ksqlDB has, by the types of their parameters.
+KSQLDB = {
+    "ATTR": {"A"},
+    "AVG": {*INTEGERS, "DOUBLE"},
+    "COLLECT_LIST": {"A"},
+    "COLLECT_SET": {"A"},
+    "CORRELATION": {f"{x}, {x}" for x in (*INTEGERS, "DOUBLE")},
+    "COUNT": {"A"},
+    "COUNT_DISTINCT": {"A"},
+    "EARLIEST_BY_OFFSET": {"A", "A, BOOLEAN", "A, INT", "A, INT, BOOLEAN"},
+    "HISTOGRAM": {"VARCHAR"},
+    "LATEST_BY_OFFSET": {"A", "A, BOOLEAN", "A, INT", "A, INT, BOOLEAN"},
+    "MAX": {*COMPARABLE},
+    "MIN": {*COMPARABLE},
+    "STDDEV_SAMP": {*INTEGERS, "DOUBLE"},
+    "STDDEV_SAMPLE": {*INTEGERS, "DOUBLE"},
+    "SUM": {*INTEGERS, "DOUBLE", "DECIMAL"},
+    "SUM_LIST": {f"ARRAY<{x}>" for x in (*INTEGERS, "DOUBLE")},
+    "TOPK": {f"{x}, ANY..., INT" for x in (*INTEGERS, "DOUBLE", "VARCHAR")},
+    "TOPKDISTINCT": {f"{x}, INT" for x in COMPARABLE},
+}
+OURS = {"STDDEV_POP": {*INTEGERS, "DOUBLE"}}
+
+
+def test_every_overload_of_ksqldb_is_there():
+    def types(overload):
+        texts = overload.signature.text("")[1:-1].split(", ")
+        return ", ".join(text.split(" ")[0] for text in texts)
+
+    found = {f.name: {types(o) for o in f.overloads} for f in FUNCTIONS}
+    assert found == KSQLDB | OURS
+
+
 def test_every_aggregate_of_the_registry_is_tried():
     assert {f.name for f in FUNCTIONS} == {name for name, _, _ in CALLS}
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +23,7 @@ from headrace.functions.extensions.batches import ArrowBatch, PandasBatch, RowBa
 from headrace.functions.extensions.calling import Body
 from headrace.functions.extensions.values import held, shown
 from headrace.functions.registry import REGISTRY, Registry
-from headrace.functions.signatures import parse_type
+from headrace.functions.signatures import parse_signature, parse_type
 from headrace.model import types as t
 from headrace.model.errors import StatementError
 
@@ -556,6 +558,29 @@ def test_aggregates_see_dates():
     steps = pickle.loads(cloudpickle.dumps(steps))
     assert steps.result(steps.add(steps.initialize(), 0)) == "1970-01-01"
     assert steps.undo(None, 1) == "1970-01-02"
+
+
+PRELUDE = """
+import functools
+from collections.abc import Iterator
+from headrace.functions import udaf, udf, udtf
+"""
+
+
+def test_the_guide_works(ext):
+    """Every function of the guide loads."""
+    guide = (ROOT / "docs" / "user-functions.md").read_text()
+    blocks = re.findall(r"^( *)```python\n(.*?)^ *```", guide, re.S | re.M)
+    texts = [textwrap.dedent(text) for _, text in blocks]
+    whole = [text for text in texts if "@ud" in text and re.search(r"^(def|class) ", text, re.M)]
+    assert len(whole) >= 4
+    registry, problems = ext(**{f"g{i}": PRELUDE + text for i, text in enumerate(whole)})
+    assert problems == []
+    for name in ("INITIALS", "FAHRENHEIT", "WORDS", "ROLLING_SUM", "FORMULA"):
+        assert registry.kind(name) is not None
+    for signature in re.findall(r'^@udf\((".*")\)  ', guide, re.M):
+        for text in re.findall(r'"(.*?)"', signature):
+            parse_signature(text)
 
 
 def test_the_template_works(tmp_path):

@@ -58,7 +58,10 @@ class CollectList(Aggregation):
 
 
 class CollectSet(Aggregation):
-    """State: the different values in the order of arrival, by what makes them equal."""
+    """State: the different values in the order of arrival, by what makes them equal.
+
+    Where that is the value itself, it is not kept twice.
+    """
 
     def __init__(self, context: CallContext) -> None:
         super().__init__(context)
@@ -69,9 +72,9 @@ class CollectSet(Aggregation):
         return {}
 
     def add(self, state: dict[Hashable, Any], value: Any) -> dict[Hashable, Any]:
-        key = value if self.identity is None else self.identity(value)
+        key, kept = (value, None) if self.identity is None else (self.identity(value), value)
         if key not in state and len(state) < self.limit:
-            state[key] = value
+            state[key] = kept
         return state
 
     def merge(self, left: dict[Hashable, Any], right: dict[Hashable, Any]) -> dict[Hashable, Any]:
@@ -82,7 +85,7 @@ class CollectSet(Aggregation):
         return left
 
     def result(self, state: dict[Hashable, Any]) -> list[Any]:
-        return list(state.values())
+        return list(state if self.identity is None else state.values())
 
 
 class Histogram(Aggregation):
