@@ -60,6 +60,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace demo --keep",
     ),
     Command(
+        "test",
+        "Run test files: statements and records in, records out, errors, assertions.",
+        "headrace.testing.command",
+        "headrace test tests/ --filter join",
+    ),
+    Command(
         "password",
         "Print a line for the file of users of a server that asks for passwords.",
         "headrace.cli.password",

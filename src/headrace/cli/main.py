@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from headrace import __version__
 from headrace.cli.commands import COMMANDS, DEFAULT, FAILED, INTERRUPTED, OK, USAGE, Command
+from headrace.client.errors import ClientError
 from headrace.model.errors import HeadraceError
 
 
@@ -16,8 +17,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return dispatch(arguments)
-    except HeadraceError as error:
-        print(error.message, file=sys.stderr)
+    except (HeadraceError, ClientError) as error:
+        print(error, file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

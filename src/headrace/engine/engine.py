@@ -13,6 +13,7 @@ from pathlib import Path
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Unreadable
+from headrace.engine import processing_log
 from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
 from headrace.engine.inserts import RowInserter
 from headrace.engine.layouts import subject
@@ -91,9 +92,13 @@ class Engine:
                 self._replay(command, pending)
             except HeadraceError as e:
                 LOG.error("Statement %s cannot be replayed: %s", command.statement, e)
+        processing_log.create_topic(self.world)
         for query, starts in pending.values():
             self._start(query, starts)
         self.queries.open()
+        made = processing_log.stream_statement(self.world)
+        if made is not None:
+            self.execute(Request(made))
 
     def close(self) -> None:
         for push in list(self.pushes.values()):
@@ -242,13 +247,16 @@ class Engine:
         node = query.planned.node
         assert isinstance(node, n.Write)
         settings = _settings(query)
+        checkpoint = f"{self.world.state_dir}/{self.world.service_id}/{query.id}"
         self.queries.add(
             PersistentQuery(
                 id=query.id,
                 statement=query.statement,
                 planned=query.planned,
-                build=lambda: persistent_program(self.world, query.id, node, settings, starts),
-                checkpoint=f"{self.world.state_dir}/{self.world.service_id}/{query.id}",
+                build=lambda: persistent_program(
+                    self.world, query.id, node, settings, starts, checkpoint
+                ),
+                checkpoint=checkpoint,
                 overrides=query.settings,
             )
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace.engine.world import World
 from headrace.formats import FORMATS
@@ -13,9 +12,8 @@ from headrace.model.errors import StatementError
 from headrace.model.schema import Column
 from headrace.model.sources import Serde, Source
 from headrace.plan import nodes as n
-
-if TYPE_CHECKING:
-    from headrace.topics.registry.client import RegistryClient
+from headrace.topics.registry.client import RegistryClient
+from headrace.topics.registry.schema import RegisteredSchema, Schema
 
 Codec = tuple[Format, Layout]
 
@@ -77,12 +75,18 @@ def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) 
     named = layout.option("schemaId")
     if named is not None:
         found = registry.by_id(int(named))
-        schema = RegistrySchema(found.text, found.type)
-        return replace(layout, schema_id=int(named), physical=schema)
+        if found is None:
+            raise StatementError(f"Schema id {named} does not exist in the Schema Registry.")
+        return replace(layout, schema_id=int(named), physical=_with_references(registry, found))
     schema = format_.to_registry(layout)
     id_ = registry.register(subject(layout.topic, layout.side), schema.text, schema.type)
     return replace(layout, schema_id=id_)
 
 
 def _writers(registry: RegistryClient, subject_: str) -> tuple[tuple[int, RegistrySchema], ...]:
-    return tuple((s.id, RegistrySchema(s.text, s.type)) for s in registry.versions(subject_))
+    return tuple((s.id, _with_references(registry, s)) for s in registry.versions(subject_))
+
+
+def _with_references(registry: RegistryClient, schema: Schema | RegisteredSchema) -> RegistrySchema:
+    imported = registry.referenced(schema) if schema.references else {}
+    return RegistrySchema(schema.text, schema.type, tuple(imported.items()))

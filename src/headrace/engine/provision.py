@@ -67,7 +67,7 @@ class Provisioned:
             if not columns:
                 continue
             format_, layout = plain_layout(serde, columns, side, source.topic)
-            if not isinstance(format_, RegistryFormat) or layout.property("schemaId"):
+            if not isinstance(format_, RegistryFormat) or layout.option("schemaId"):
                 continue
             registry = self._world.registry
             if registry is None:

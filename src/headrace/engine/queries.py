@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.engine.failures import reason_of
+from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 
@@ -28,7 +29,7 @@ class PersistentQuery:
     id: str
     statement: str
     planned: Planned
-    build: Callable[[], DataFrame]
+    build: Callable[[], Program]
     checkpoint: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     errors: list[QueryError] = field(default_factory=list)
@@ -48,17 +49,17 @@ class PersistentQuery:
 
     def start(self) -> None:
         """Plans and starts the streaming query; it goes on from its checkpoint if there is one."""
-        rows = self.build()
-        context = rows.sparkSession.sparkContext
+        program = self.build()
+        context = program.rows.sparkSession.sparkContext
         context.setLocalProperty("spark.scheduler.pool", self.id)
         try:
-            self.streaming = (
-                rows.writeStream.format("noop")
+            writer = (
+                _writer(program)
                 .queryName(self.id)
                 .option("checkpointLocation", self.checkpoint)
                 .outputMode("update")
-                .start()
             )
+            self.streaming = writer.start()
         finally:
             context.setLocalProperty("spark.scheduler.pool", "default")
         self.retry_at = None
@@ -75,6 +76,15 @@ class PersistentQuery:
         if self.streaming is not None:
             self.streaming.stop()
             self.streaming = None
+
+
+def _writer(program: Program) -> DataStreamWriter:
+    """Evaluating the rows writes them, so there is nothing to do with the result; unless the
+    program wants to hear of it."""
+    after = program.after_batch
+    if after is None:
+        return program.rows.writeStream.format("noop")
+    return program.rows.writeStream.foreachBatch(lambda rows, batch: after(rows.collect(), batch))
 
 
 class QueryKeeper:

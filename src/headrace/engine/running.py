@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from headrace.engine.layouts import layout_of
 from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
+from headrace.spark.failures import batch_offsets, log_failures
 from headrace.spark.program import Context, lower_node
 from headrace.spark.rows import EntryWriter
 from headrace.spark.sink import SinkTarget, write_to_kafka
+from headrace.spark.stateful import native_candidate
 from headrace.spark.topics import Offsets, consumer_options, read_topic, stream_topic
 
 # Where to start in each topic.
@@ -74,15 +77,67 @@ def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFr
     return read
 
 
+@dataclass(frozen=True)
+class Program:
+    """A persistent query as Spark runs it: evaluating `rows` writes to the sink.
+
+    `after_batch`, if not None, is told the rows' counts once they are written, and the number of
+    the batch; the batch is not finished before it returns.
+    """
+
+    rows: DataFrame
+    after_batch: Callable[[Sequence[Row], int], None] | None = None
+
+
 def persistent_program(
-    world: World, query_id: str, node: n.Write, settings: Settings, starts: Starts
-) -> DataFrame:
-    """A DataFrame whose evaluation writes the query's rows to its sink."""
+    world: World,
+    query_id: str,
+    node: n.Write,
+    settings: Settings,
+    starts: Starts,
+    checkpoint: str,
+) -> Program:
     context = context_for(world, query_id, settings, streaming(world, settings, starts))
-    target = SinkTarget(
-        node.topic, world.log_topic, tuple(sorted(world.producer_settings().items()))
-    )
-    return write_to_kafka(lower_node(node, context), target)
+    client = tuple(sorted(world.producer_settings().items()))
+    target = SinkTarget(node.topic, world.log_topic, client)
+    aggregate = native_candidate(node, context)
+    if aggregate is None:
+        return Program(write_to_kafka(lower_node(node, context), target))
+    native = replace(context, native=aggregate)
+    rows = write_to_kafka(lower_node(node, native), target)
+
+    def after_batch(counts: Sequence[Row], batch: int) -> None:
+        if any(row.failed for row in counts):
+            read = _batch_reader(world, node, starts, checkpoint, batch)
+            log_failures(aggregate, context, read, target)
+
+    return Program(rows, after_batch)
+
+
+def _batch_reader(
+    world: World, node: n.Node, starts: Starts, checkpoint: str, batch: int
+) -> Callable[[n.ReadSource, bool], DataFrame]:
+    """Reads exactly the records of one micro-batch again."""
+    options = consumer_options(world.kafka.settings)
+    ends = _by_topic(batch_offsets(world.spark, checkpoint, batch))
+    begins = dict(starts)
+    if batch > 0:
+        begins |= _by_topic(batch_offsets(world.spark, checkpoint, batch - 1))
+
+    def read(source: n.ReadSource, headers: bool) -> DataFrame:
+        end = ends[source.topic]
+        start = {p: begins.get(source.topic, {}).get(p, 0) for p in end}
+        return read_topic(world.spark, source.topic, options, start, end, headers)
+
+    return read
+
+
+def _by_topic(offsets: Sequence[Mapping[str, Mapping[str, int]]]) -> dict[str, Offsets]:
+    return {
+        topic: {int(p): o for p, o in partitions.items()}
+        for source in offsets
+        for topic, partitions in source.items()
+    }
 
 
 def answer_program(

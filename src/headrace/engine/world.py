@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from headrace.model.settings import Settings
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.client import KafkaConnection
+from headrace.topics.registry.client import RegistryClient
 from headrace.topics.settings import client_settings
-
-if TYPE_CHECKING:
-    from headrace.topics.registry.client import RegistryClient
 
 
 @dataclass(frozen=True)

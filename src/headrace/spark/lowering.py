@@ -32,7 +32,7 @@ class Context:
     entries: EntryWriter
     buckets: int = 16
     coalesce: bool = True
-    native: bool = True
+    native: n.Aggregate | None = None  # the aggregate that is left to Spark's own operator
     function_settings: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -22,7 +22,8 @@ ORDER = "$order"  # behind a stateful step: the place of the row that caused thi
 WINDOW_START = "$windowstart"  # of rows whose key carries a window
 WINDOW_END = "$windowend"
 CARRIED = (TIME, NULL, PARTITION, OFFSET, ERRORS, DEAD)
-_SOMETIMES = (ORDER, WINDOW_START, WINDOW_END)
+FAILED = "$failed"  # of a group: this micro-batch brought log entries to it
+_SOMETIMES = (ORDER, WINDOW_START, WINDOW_END, FAILED)
 
 _ENTRIES = "array<string>"
 

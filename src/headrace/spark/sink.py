@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame
 
 # The columns a DataFrame must have to be written.
 KEY, VALUE, TIME, DEAD, LOG = "$key", "$value", "$time", "$dead", "$log"
-WRITTEN_SCHEMA = "written bigint"
+FAILED = "$failed"  # if there: rows whose log entries are found elsewhere
+WRITTEN_SCHEMA = "written bigint, failed bigint"
 
 _producers: dict[tuple[tuple[str, str], ...], Any] = {}
 
@@ -32,7 +33,7 @@ class SinkTarget:
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
-    """A DataFrame whose evaluation writes the rows; it yields one count per task."""
+    """A DataFrame whose evaluation writes the rows; it yields counts, one row per task."""
     return rows.mapInArrow(_writer(target), WRITTEN_SCHEMA)
 
 
@@ -40,16 +41,18 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         producer: Any = None
         delivery = Delivery()
-        count = 0
+        count = failed = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
             if producer is None:
                 producer = producer_for(target.client)
             count += _produce(producer, batch, target, delivery)
+            if FAILED in batch.schema.names:
+                failed += sum(batch.column(FAILED).to_pylist())
         if producer is not None:
             delivery.finish(producer)
-        yield pa.RecordBatch.from_pydict({"written": [count]})
+        yield pa.RecordBatch.from_pydict({"written": [count], "failed": [failed]})
 
     return write
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, IntegerType, StructField
 
 from headrace.functions.declare import CallContext
@@ -29,10 +30,18 @@ from headrace.spark.kernels.table_aggregate import GroupChanges, TableAggregate
 from headrace.spark.kernels.table_join import TableTableJoin
 from headrace.spark.lowering import Context, lower_node, lowers, selected_columns
 from headrace.spark.rows import (
+    DEAD,
+    ERRORS,
+    FAILED,
+    NULL,
+    OFFSET,
+    PARTITION,
+    TIME,
     WINDOW_END,
     WINDOW_START,
     KernelEntry,
     column,
+    no_entries,
     select,
     with_entries,
 )
@@ -86,6 +95,8 @@ def _columns(schema: Schema) -> list[Column]:
 
 @lowers(n.Aggregate)
 def _aggregate(node: n.Aggregate, context: Context) -> DataFrame:
+    if node is context.native:
+        return native_aggregate(node, context)
     return _aggregated(node, context, final=False)
 
 
@@ -97,7 +108,7 @@ def _suppress(node: n.Suppress, context: Context) -> DataFrame:
 
 def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
     rows = lower_node(node.input, context)
-    prepared = _arguments(node, rows, context)
+    prepared = arguments(node, rows, context)
     key_types = [spark_type(k.column.type) for k in node.keys]
     carried_types = [spark_type(r.column.type) for r in node.required]
     value_types = [*carried_types, *(spark_type(c.column.type) for c in node.calls)]
@@ -105,7 +116,7 @@ def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
     calls, at = [], width
     for call in node.calls:
         found = REGISTRY.find(call.function, call.signature)
-        steps = found.step(_call_context(call, context))
+        steps = found.step(call_context(call, context))
         calls.append(Call(call.signature, steps, tuple(range(at, at + len(call.args)))))
         at += len(call.args)
     values = [column(f"$a{i}") for i in range(at)]
@@ -121,7 +132,7 @@ def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
     return _named(node, out)
 
 
-def _arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame:
+def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame:
     """The rows with `$g…` (the group), `$a…` (what the functions take); a failed key is dead."""
     groups = tuple(
         n.Selected(replace(k.column, name=f"$g{i}"), k.expression) for i, k in enumerate(node.keys)
@@ -134,7 +145,7 @@ def _arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFram
     return select(rows, [*columns, *keep], errors=with_entries(entries))
 
 
-def _call_context(call: n.AggregateCall, context: Context) -> CallContext:
+def call_context(call: n.AggregateCall, context: Context) -> CallContext:
     types = (*(a.type for a in call.args), *map(_literal_type, call.literals))
     literals = (*(None for _ in call.args), *call.literals)
     return CallContext(types, call.column.type, literals, context.function_settings)
@@ -208,6 +219,84 @@ def _named(node: n.Aggregate, out: DataFrame) -> DataFrame:
     names |= {WINDOWSTART: WINDOW_START, WINDOWEND: WINDOW_END}
     columns = [column(names[c.name]).alias(c.name) for c in node.schema]
     return select(out, columns)
+
+
+# --------------------------------------------------------------------------- Spark's own way
+
+
+def native_candidate(root: n.Node, context: Context) -> n.Aggregate | None:
+    """The plan's aggregate, if Spark's own aggregation gives the same tables.
+
+    That is: one unwindowed GROUP BY over a stream, nothing stateful before or after it, updates may
+    coalesce, and every function has a Spark form.
+    """
+    if not context.coalesce:
+        return None
+    found = [x for x in _steps(root) if not isinstance(x, n.Write | n.Project | n.ReadSource)]
+    aggregates = [x for x in found if isinstance(x, n.Aggregate)]
+    if len(aggregates) != 1:
+        return None
+    (node,) = aggregates
+    below = set(map(id, _steps(node.input)))
+    for step in found:
+        stateless = isinstance(step, n.FlatMap | n.Rekey | n.Filter) and id(step) in below
+        if step is not node and not stateless:
+            return None
+    if node.window is not None or node.input.kind is SourceKind.TABLE or node.required:
+        return None
+    return node if all(_has_native(c, context) for c in node.calls) else None
+
+
+def _steps(node: n.Node) -> Iterator[n.Node]:
+    yield node
+    for child in n.inputs(node):
+        yield from _steps(child)
+
+
+def _has_native(call: n.AggregateCall, context: Context) -> bool:
+    found = REGISTRY.find(call.function, call.signature)
+    types = [spark_type(a.type) for a in call.args]
+    nothing = [F.lit(None).cast(t) for t in types]
+    return found.native(nothing, call_context(call, context)) is not None
+
+
+def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
+    """`groupBy().agg()`. Rows that are only there for their log entries make a group of their own;
+    `$failed` marks the groups to which this micro-batch brought log entries."""
+    rows = lower_node(node.input, context)
+    prepared = arguments(node, rows, context)
+    keys = [column(f"$g{i}") for i in range(len(node.keys))]
+    known = F.lit(True)
+    for key in keys:
+        known = known & key.isNotNull()
+    counted = prepared.where(column(DEAD) | (known & ~column(NULL)) | column(ERRORS).isNotNull())
+    lost = column(DEAD) | ~known | column(NULL)
+    aggregates, at = [], 0
+    for i, call in enumerate(node.calls):
+        found = REGISTRY.find(call.function, call.signature)
+        args = [column(f"$a{at + j}") for j in range(len(call.args))]
+        at += len(call.args)
+        made = found.native(args, call_context(call, context))
+        assert made is not None
+        aggregates.append(made.cast(spark_type(call.column.type)).alias(f"v{i}"))
+    # The batch's own time, the same when it is replayed, tells new entries from old ones.
+    now = F.unix_millis(F.current_timestamp())
+    grouped = counted.groupBy(
+        *(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)), lost.alias(DEAD)
+    ).agg(
+        *aggregates,
+        F.max(column(TIME)).alias(TIME),
+        F.max(F.when(column(ERRORS).isNotNull(), now)).alias("$last_failure"),
+    )
+    complete = grouped.select(
+        "*",
+        F.lit(False).alias(NULL),
+        F.lit(0).alias(PARTITION),
+        F.lit(0).cast("bigint").alias(OFFSET),
+        no_entries().alias(ERRORS),
+        F.coalesce(column("$last_failure") == now, F.lit(False)).alias(FAILED),
+    )
+    return _named(node, complete)
 
 
 # ------------------------------------------------------------------------------------ joins

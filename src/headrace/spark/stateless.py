@@ -21,6 +21,7 @@ from headrace.spark.lowering import Context, lower_node, lowers, selected_column
 from headrace.spark.rows import (
     DEAD,
     ERRORS,
+    FAILED,
     NULL,
     OFFSET,
     PARTITION,
@@ -258,6 +259,7 @@ def _write(node: n.Write, context: Context) -> DataFrame:
         time.value.alias(TIME),
         (column(DEAD) | broken | (time.value < 0)).alias(DEAD),
         with_entries(entries).alias("$log"),
+        *([column(FAILED)] if FAILED in rows.columns else []),
     )
 
 
