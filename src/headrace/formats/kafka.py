@@ -50,6 +50,12 @@ def _signed_int(data: SparkColumn) -> SparkColumn:
     return F.shiftright(wide, 32).cast("int")
 
 
+def _java_double(method: str, value: SparkColumn) -> SparkColumn:
+    """Spark has no function for the bits of a double; Java's own does not take nulls."""
+    value = F.coalesce(value, F.lit(0))
+    return F.reflect(F.lit("java.lang.Double"), F.lit(method), value)
+
+
 _KINDS: dict[str, _Kind] = {
     "INTEGER": _Kind(
         lambda data: struct.unpack(">i", data)[0],
@@ -70,14 +76,10 @@ _KINDS: dict[str, _Kind] = {
     "DOUBLE": _Kind(
         lambda data: struct.unpack(">d", data)[0],
         lambda value: struct.pack(">d", value),
-        lambda data: F.reflect(
-            F.lit("java.lang.Double"), F.lit("longBitsToDouble"), _signed(data)
-        ).cast("double"),
-        lambda value: (
-            F.reflect(F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value)
-            .cast("bigint")
-            .cast("binary")
-        ),
+        lambda data: _java_double("longBitsToDouble", _signed(data)).cast("double"),
+        lambda value: F.when(
+            value.isNotNull(), _java_double("doubleToLongBits", value).cast("bigint")
+        ).cast("binary"),
         8,
         "Size of data received by Deserializer is not 8",
     ),

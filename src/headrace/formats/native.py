@@ -17,7 +17,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark
-from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 
 from headrace.formats.base import CodecError, ColumnCodec, Layout, Row, RowCodec
@@ -95,7 +95,7 @@ def decode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], 
     def decode(data: pa.Array) -> pa.Array:
         return _decode(format_name, layout, data)
 
-    return arrow_udf(decode, result, ArrowUDFType.SCALAR)
+    return arrow_udf(decode, result)  # type: ignore[call-overload,no-any-return]
 
 
 def encode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], SparkColumn]:
@@ -110,7 +110,7 @@ def encode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], 
     def encode(rows: pa.Array) -> pa.Array:
         return _encode(format_name, layout, rows)
 
-    return arrow_udf(encode, result, ArrowUDFType.SCALAR)
+    return arrow_udf(encode, result)  # type: ignore[call-overload,no-any-return]
 
 
 @lru_cache(maxsize=64)
