@@ -14,7 +14,13 @@ from headrace.model.errors import UnavailableError
 from headrace.topics.registry import schema as refusals
 from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.languages import LANGUAGES
-from headrace.topics.registry.schema import Reference, RegisteredSchema, RegistryError, Schema
+from headrace.topics.registry.schema import (
+    Reference,
+    RegisteredSchema,
+    RegistryError,
+    Schema,
+    schema_type,
+)
 
 LOG = logging.getLogger("headrace.registry")
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
@@ -64,11 +70,9 @@ class Request:
 
     def schema(self) -> Schema:
         body = self.json()
-        text, type_ = body.get("schema"), body.get("schemaType") or "AVRO"
+        text, type_ = body.get("schema"), schema_type(body.get("schemaType"))
         if not isinstance(text, str) or not text.strip():
             raise RegistryError(42201, "Empty schema")
-        if not isinstance(type_, str):
-            raise RegistryError(42201, f"Invalid schema type {type_}")
         try:
             references = tuple(
                 Reference(str(r["name"]), str(r["subject"]), int(r["version"]))
@@ -76,7 +80,7 @@ class Request:
             )
         except (KeyError, TypeError, ValueError):
             raise RegistryError(42201, "Invalid references") from None
-        return Schema(text, type_.upper(), references)
+        return Schema(text, type_, references)
 
     def page(self, rows: list[Any]) -> list[Any]:
         """The part of a list that `offset` and `limit` ask for; a negative limit means all."""

@@ -15,7 +15,14 @@ import httpx
 from headrace.model.errors import UnavailableError
 from headrace.topics.registry.api import CONTENT_TYPE, RegistryApi
 from headrace.topics.registry.core import SchemaRegistry
-from headrace.topics.registry.schema import Reference, RegisteredSchema, RegistryError, Schema
+from headrace.topics.registry.schema import (
+    Reference,
+    RegisteredSchema,
+    RegistryError,
+    Schema,
+    SchemaType,
+    schema_type,
+)
 from headrace.topics.settings import client_settings
 
 TIMEOUT_SECONDS = 10.0
@@ -31,17 +38,17 @@ class RegistryClient(Protocol):
     """Schemas by subject and by id. What is not there is None; a refusal is a RegistryError."""
 
     def register(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> int:
         """Registers a schema; its id, also if it was there already."""
 
     def lookup(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> RegisteredSchema | None:
         """Where under the subject this schema stands."""
 
     def check_compatibility(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> list[str]:
         """Why the schema could not be registered; nothing if it could."""
 
@@ -70,20 +77,20 @@ class _Calls:
         raise NotImplementedError
 
     def register(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> int:
         body = _body(text, type, references)
         id_: int = self._ask("POST", f"/subjects/{_quote(subject)}/versions", body)["id"]
         return id_
 
     def lookup(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> RegisteredSchema | None:
         body = _body(text, type, references)
         return _registered(self._find("POST", f"/subjects/{_quote(subject)}", body))
 
     def check_compatibility(
-        self, subject: str, text: str, type: str = "AVRO", references: References = ()
+        self, subject: str, text: str, type: SchemaType = "AVRO", references: References = ()
     ) -> list[str]:
         path = f"/compatibility/subjects/{_quote(subject)}/versions?verbose=true"
         answer = self._find("POST", path, _body(text, type, references))
@@ -211,7 +218,7 @@ def _checked(status: int, content: Any) -> Any:
     )
 
 
-def _body(text: str, type_: str, references: References) -> dict[str, Any]:
+def _body(text: str, type_: SchemaType, references: References) -> dict[str, Any]:
     body: dict[str, Any] = {"schema": text}
     if type_ != "AVRO":
         body["schemaType"] = type_
@@ -226,7 +233,7 @@ def _schema(answer: Mapping[str, Any]) -> Schema:
     references = tuple(
         Reference(r["name"], r["subject"], r["version"]) for r in answer.get("references") or ()
     )
-    return Schema(answer["schema"], answer.get("schemaType") or "AVRO", references)
+    return Schema(answer["schema"], schema_type(answer.get("schemaType")), references)
 
 
 def _registered(answer: Mapping[str, Any] | None) -> RegisteredSchema | None:

@@ -17,7 +17,13 @@ from headrace.topics.registry.languages import (
     SchemaSyntaxError,
 )
 from headrace.topics.registry.log import Entry, MemoryLog, RegistryLog
-from headrace.topics.registry.schema import Reference, RegisteredSchema, Schema
+from headrace.topics.registry.schema import (
+    Reference,
+    RegisteredSchema,
+    RegistryError,
+    Schema,
+    schema_type,
+)
 
 LOG = logging.getLogger("headrace.registry")
 
@@ -217,7 +223,7 @@ class SchemaRegistry:
             entries: list[Entry]
             if permanent:
                 entries = [(_schema_key(subject, kept.place.version), None) for kept in gone]
-                entries.append((_key("DELETE_SUBJECT", subject), None))
+                entries += [(_key("DELETE_SUBJECT", subject), None), self._last_id_entry()]
             else:
                 last = gone[-1].place.version
                 value = _dump({"subject": subject, "version": last})
@@ -241,7 +247,8 @@ class SchemaRegistry:
             self._check_mode(subject)
             self._check_unused(subject, place.version)
             if permanent:
-                self._append([(_schema_key(subject, place.version), None)])
+                entry = (_schema_key(subject, place.version), None)
+                self._append([entry, self._last_id_entry()])
             else:
                 self._append([_schema_entry(replace(kept, deleted=True))])
             return place.version
@@ -311,13 +318,10 @@ class SchemaRegistry:
         return [kept.place for kept in self._visible(subject)]
 
     def _parse(self, schema: Schema) -> ParsedSchema:
-        language = LANGUAGES.get(schema.type)
-        if language is None:
-            raise refusals.RegistryError(42201, f"Invalid schema type {schema.type}")
         if not schema.text.strip():
-            raise refusals.RegistryError(42201, "Empty schema")
+            raise RegistryError(42201, "Empty schema")
         try:
-            return language(schema.text, self._imports(schema))
+            return LANGUAGES[schema.type](schema.text, self._imports(schema))
         except SchemaSyntaxError as failure:
             raise refusals.invalid_schema(schema, str(failure)) from failure
 
@@ -442,6 +446,10 @@ class SchemaRegistry:
 
     # --- the log
 
+    def _last_id_entry(self) -> Entry:
+        """Remembers the last id: once the log has forgotten a schema, its id would come again."""
+        return _dump({"keytype": "NOOP", "magic": 0}), _dump({"lastId": self._last_id})
+
     def _append(self, entries: list[Entry]) -> None:
         self._log.append(entries)
         for key, value in entries:
@@ -454,7 +462,7 @@ class SchemaRegistry:
             apply = APPLY.get(fields["keytype"])
             if apply is not None:
                 apply(self, fields, None if value is None else json.loads(value))
-        except (ValueError, KeyError, TypeError, AttributeError) as failure:
+        except (ValueError, KeyError, TypeError, AttributeError, RegistryError) as failure:
             LOG.warning("An entry of the registry's log is not understood (%s): %r", failure, key)
 
     def _apply_schema(self, key: dict[str, Any], value: dict[str, Any] | None) -> None:
@@ -472,7 +480,7 @@ class SchemaRegistry:
             value["version"],
             value["id"],
             value["schema"],
-            value.get("schemaType") or "AVRO",
+            schema_type(value.get("schemaType")),
             references,
         )
         versions[place.version] = Kept(place, bool(value.get("deleted")))
@@ -484,6 +492,10 @@ class SchemaRegistry:
             for number, kept in versions.items():
                 if number <= value["version"]:
                     versions[number] = replace(kept, deleted=True)
+
+    def _apply_noop(self, key: dict[str, Any], value: dict[str, Any] | None) -> None:
+        if value is not None:
+            self._last_id = max(self._last_id, value["lastId"])
 
     def _apply_config(self, key: dict[str, Any], value: dict[str, Any] | None) -> None:
         _set_or_forget(self._levels, key.get("subject"), value and value["compatibilityLevel"])
@@ -497,6 +509,7 @@ APPLY: dict[str, Callable[[SchemaRegistry, dict[str, Any], dict[str, Any] | None
     "DELETE_SUBJECT": SchemaRegistry._apply_delete_subject,
     "CONFIG": SchemaRegistry._apply_config,
     "MODE": SchemaRegistry._apply_mode,
+    "NOOP": SchemaRegistry._apply_noop,
 }
 
 

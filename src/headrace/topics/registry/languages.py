@@ -15,6 +15,7 @@ from headrace.topics.registry import (
     protobuf_compatibility,
 )
 from headrace.topics.registry.protobuf_text import proto_text
+from headrace.topics.registry.schema import SchemaType
 
 
 class SchemaSyntaxError(ValueError):
@@ -135,7 +136,7 @@ def _parse_protobuf(text: str, imports: Sequence[Import]) -> ProtobufSchema:
         raise SchemaSyntaxError(str(failure)) from failure
 
 
-LANGUAGES: dict[str, Callable[[str, Sequence[Import]], ParsedSchema]] = {
+LANGUAGES: dict[SchemaType, Callable[[str, Sequence[Import]], ParsedSchema]] = {
     "JSON": _parse_json,
     "PROTOBUF": _parse_protobuf,
     "AVRO": _parse_avro,

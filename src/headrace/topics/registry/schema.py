@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from headrace.model.errors import HeadraceError
+
+SchemaType = Literal["AVRO", "JSON", "PROTOBUF"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Reference:
 @dataclass(frozen=True)
 class Schema:
     text: str
-    type: str = "AVRO"
+    type: SchemaType = "AVRO"
     references: tuple[Reference, ...] = ()
 
 
@@ -31,7 +34,7 @@ class RegisteredSchema:
     version: int
     id: int
     text: str
-    type: str = "AVRO"
+    type: SchemaType = "AVRO"
     references: tuple[Reference, ...] = ()
 
     @property
@@ -49,6 +52,17 @@ class RegistryError(HeadraceError):
     @property
     def status(self) -> int:
         return self.code if self.code < 1000 else self.code // 100
+
+
+def schema_type(name: Any) -> SchemaType:
+    """The type of that name; Avro if there is none, as the registry leaves it out then."""
+    if name is None:
+        return "AVRO"
+    for known in get_args(SchemaType):
+        if isinstance(name, str) and name.upper() == known:
+            found: SchemaType = known
+            return found
+    raise RegistryError(42201, f"Invalid schema type {name}")
 
 
 def subject_not_found(subject: str) -> RegistryError:
