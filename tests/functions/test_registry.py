@@ -109,7 +109,7 @@ def test_null_fits_everywhere_and_may_be_ambiguous():
     with pytest.raises(StatementError) as error:
         resolve([NULL], "(a STRING) -> STRING", "(b INTEGER) -> STRING")
     assert str(error.value) == (
-        "Function 'F' cannot be resolved due to ambiguous method parameters (null).\n"
+        "Function 'f' cannot be resolved due to ambiguous method parameters (null).\n"
         "Use CAST() to explicitly cast your parameters to one of the supported function calls.\n"
         "Valid function calls are:\nF(VARCHAR a)\nF(INT b)\n"
         "For detailed information on a function run: DESCRIBE FUNCTION <Function-Name>;"
@@ -124,7 +124,7 @@ def test_says_what_would_be_accepted():
             "(x DECIMAL, y A, z LAMBDA (A) => A) -> STRING",
         )
     assert str(error.value) == (
-        "Function 'F' does not accept parameters (STRUCT<A INTEGER>, null, LAMBDA).\n"
+        "Function 'f' does not accept parameters (STRUCT<A INTEGER>, null, LAMBDA).\n"
         "Valid alternatives are:\n"
         "F(VARCHAR a, MAP<VARCHAR, INT>... rest)\n"
         "F(DECIMAL x, A y, LAMBDA (A) => A z)\n"

@@ -162,7 +162,7 @@ class Registry:
             if best is not None:
                 return Resolution(function, best, given)
         raise StatementError(
-            f"Function '{function.name}' does not accept parameters {_texts(given)}.\n"
+            f"Function '{_spelled(function)}' does not accept parameters {_texts(given)}.\n"
             f"Valid alternatives are:\n{_alternatives(function)}\n{_SEE_ALSO}"
         )
 
@@ -194,6 +194,59 @@ _ALREADY = {
     (FunctionKind.TABLE, FunctionKind.TABLE): "Table function already registered: {name}",
 }
 
+# How ksqlDB's messages spell its own functions, where that is not in lower case.
+_SPELLED = {
+    name.upper(): name
+    for name in [
+        "ARRAY_CONTAINS",
+        "ARRAY_JOIN",
+        "ARRAY_LENGTH",
+        "AS_MAP",
+        "AS_VALUE",
+        "ATTR",
+        "Abs",
+        "COALESCE",
+        "COUNT",
+        "COUNT_DISTINCT",
+        "Ceil",
+        "Chr",
+        "EARLIEST_BY_OFFSET",
+        "ENTRIES",
+        "Floor",
+        "GENERATE_SERIES",
+        "IFNULL",
+        "IS_JSON_STRING",
+        "JSON_ARRAY_CONTAINS",
+        "JSON_ARRAY_LENGTH",
+        "JSON_CONCAT",
+        "JSON_ITEMS",
+        "JSON_KEYS",
+        "JSON_RECORDS",
+        "LATEST_BY_OFFSET",
+        "LPad",
+        "MAX",
+        "MIN",
+        "NULLIF",
+        "RPad",
+        "Round",
+        "STDDEV_SAMP",
+        "STDDEV_SAMPLE",
+        "SUM",
+        "TOPK",
+        "TOPKDISTINCT",
+        "TO_JSON_STRING",
+        "UUID",
+    ]
+}
+
+
+def _spelled(function: Function) -> str:
+    """The name as messages show it; functions of users keep theirs."""
+    if function.path != "internal":
+        return function.name
+    return _SPELLED.get(function.name, function.name.lower())
+
+
 _SEE_ALSO = "For detailed information on a function run: DESCRIBE FUNCTION <Function-Name>;"
 
 
@@ -205,8 +258,8 @@ def _best(function: Function, args: tuple[Argument, ...], allow_casts: bool) -> 
     ranked = sorted(fitting, key=lambda o: _rank(o.signature))
     if len(ranked) > 1 and _rank(ranked[-1].signature) == _rank(ranked[-2].signature):
         raise StatementError(
-            f"Function '{function.name}' cannot be resolved due to ambiguous method parameters "
-            f"{_texts(args)}.\n"
+            f"Function '{_spelled(function)}' cannot be resolved due to ambiguous method "
+            f"parameters {_texts(args)}.\n"
             "Use CAST() to explicitly cast your parameters to one of the supported function "
             f"calls.\nValid function calls are:\n{_alternatives(function)}\n{_SEE_ALSO}"
         )
