@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import HEADERS_TYPE, RESERVED_COLUMNS, Column, Namespace, Schema
@@ -77,6 +77,7 @@ def declared_schema(statement: ast.CreateSource, kind: SourceKind, types: TypeLo
         raise StatementError("The statement does not define any columns.")
     columns = [_column(e, kind, types) for e in statement.elements]
     check_unique(columns)
+    _check_headers(columns)
     if kind is SourceKind.TABLE and not any(c.namespace is Namespace.KEY for c in columns):
         raise StatementError("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.")
     return Schema.of(columns)
@@ -103,6 +104,21 @@ def _column(element: ast.TableElement, kind: SourceKind, types: TypeLookup) -> C
                     f"column: please use '{wanted}' for {kind.value.lower()}s."
                 )
             return Column(element.name, type_, Namespace.KEY)
+
+
+def _check_headers(columns: Sequence[Column]) -> None:
+    """All headers in one column, or some of them in a column each."""
+    seen: set[str | None] = set()
+    for column in columns:
+        if column.namespace is not Namespace.HEADERS:
+            continue
+        if None in seen:
+            raise StatementError("Schema already contains a HEADERS column.")
+        if column.header_key in seen:
+            raise StatementError(f"Schema already contains a HEADER('{column.header_key}') column.")
+        if column.header_key is None and seen:
+            raise StatementError("Schema already contains a HEADER column.")
+        seen.add(column.header_key)
 
 
 def _check_header(type_: SqlType, key: str | None) -> None:

@@ -1,0 +1,1 @@
+"""The test runner: ksqlDB's test files, run on the same planning and lowering as a server."""

@@ -1,0 +1,90 @@
+"""`headrace test`: runs test files and says what failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from headrace.model.errors import HeadraceError
+from headrace.testing.cases import Case
+from headrace.testing.files import load_cases, load_separate
+from headrace.testing.gaps import Gaps, read_gaps
+from headrace.testing.outcomes import Outcome
+from headrace.testing.report import Reporter, write_report
+from headrace.testing.running import run_cases
+
+PASSED, FAILED, USAGE = 0, 1, 2
+
+SELECTIONS: dict[str, Callable[[Case], bool]] = {
+    "all": lambda case: True,
+    "errors": lambda case: case.error is not None and not case.runs_queries,
+    "queries": lambda case: case.runs_queries,
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="*", type=Path, metavar="PATH", help="test files, or folders of them"
+    )
+    separate = parser.add_argument_group("statements and records in files of their own")
+    separate.add_argument("-s", "--sql-file", type=Path, metavar="FILE", help="the statements")
+    separate.add_argument("-i", "--input-file", type=Path, metavar="FILE", help="records in")
+    separate.add_argument("-o", "--output-file", type=Path, metavar="FILE", help="records out")
+    parser.add_argument(
+        "--select",
+        choices=sorted(SELECTIONS),
+        default="all",
+        help="cases by what they expect: errors of statements, or records (default: all)",
+    )
+    parser.add_argument("--filter", metavar="TEXT", help="cases whose file or name holds this")
+    parser.add_argument(
+        "--plan-only", action="store_true", help="check statements, but run no query"
+    )
+    parser.add_argument("--gaps", type=Path, metavar="FILE", help="cases that are known to fail")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the results as JSON")
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", default=os.cpu_count() or 2, help="cases at a time"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    console = Console()
+    loaded = _load(args)
+    gaps = Gaps(read_gaps(args.gaps) if args.gaps else ())
+    cases = [c for c in loaded if SELECTIONS[args.select](c) and _wanted(c, args.filter)]
+    if not cases:
+        console.print("There is no such case.")
+        return USAGE
+    outcomes: list[Outcome] = []
+    right = True
+    with Reporter(console, len(cases)) as reporter:
+        for outcome in run_cases(cases, args.jobs, reporter.tell, plan_only=args.plan_only):
+            judged = gaps.judge(outcome)
+            if args.plan_only and outcome.case.runs_queries:
+                judged = judged.as_far_as_planned()
+            right = right and judged.is_right
+            outcomes.append(outcome)
+            reporter.add(judged)
+    stale = gaps.stale(loaded)
+    reporter.summary(stale)
+    if args.report:
+        write_report(args.report, outcomes)
+    return PASSED if right and not stale else FAILED
+
+
+def _load(args: argparse.Namespace) -> Sequence[Case]:
+    if args.sql_file is None:
+        if not args.paths:
+            raise HeadraceError("Name a test file, a folder of them, or --sql-file.")
+        return load_cases(args.paths)
+    if args.output_file is None:
+        raise HeadraceError("--sql-file needs --output-file, the records that are expected.")
+    return [load_separate(args.sql_file, args.input_file, args.output_file)]
+
+
+def _wanted(case: Case, text: str | None) -> bool:
+    return text is None or text.lower() in case.label.lower()

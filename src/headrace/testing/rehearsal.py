@@ -1,0 +1,148 @@
+"""Statements planned one after another against a world that is only pretended.
+
+It is the planning of the server (`engine.changes`), so what passes here is what a server accepts;
+neither Kafka nor Spark is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.catalog.catalog import Catalog
+from headrace.engine.changes import Change, Intent, is_change, plan_change
+from headrace.engine.resolve import resolve_schema
+from headrace.engine.session import Session
+from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.settings import Settings
+from headrace.plan import nodes as n
+from headrace.plan.properties import DECLARED, with_clause
+from headrace.plan.sink import topic_options
+from headrace.sql import ast
+from headrace.sql.parser import ParsedStatement, parse, split
+from headrace.sql.variables import substitute
+from headrace.testing.cases import CaseTopic, RecordCase
+from headrace.testing.schemas import registry_of
+from headrace.topics.registry.client import RegistryClient
+
+# What ksqlDB's own tests run under; the properties of a case come on top.
+TEST_SETTINGS: Mapping[str, object] = {
+    "ksql.service.id": "some.ksql.service.id",
+    "ksql.streams.cache.max.bytes.buffering": 0,
+    "ksql.streams.auto.offset.reset": "earliest",
+    "ksql.persistence.wrap.single.values": True,
+    "ksql.create.or.replace.enabled": True,
+    "ksql.headers.enabled": True,
+}
+DEFAULT_PARTITIONS = 4
+
+
+class PretendedTopics:
+    """What planning asks of the outside: the topics there are, and what the registry knows."""
+
+    def __init__(self, topics: Sequence[CaseTopic] = ()) -> None:
+        self.registry: RegistryClient = registry_of(topics)
+        self._partitions = {t.name: t.partitions or DEFAULT_PARTITIONS for t in topics}
+
+    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
+        return resolve_schema(statement, settings, self.registry)
+
+    def partitions(self, topic: str) -> int | None:
+        return self._partitions.get(topic)
+
+    def add(self, topic: str, partitions: int | None) -> None:
+        self._partitions.setdefault(topic, partitions or DEFAULT_PARTITIONS)
+
+
+@dataclass
+class Rehearsal:
+    """The catalog as it becomes, and the changes that made it so."""
+
+    outside: PretendedTopics
+    settings: Settings
+    session: Session = field(default_factory=Session)
+    catalog: Catalog = field(default_factory=Catalog)
+    changes: list[Change] = field(default_factory=list)
+
+    def run(self, text: str) -> list[Change]:
+        """Plans the statements of a text. Errors carry the statement that they are about."""
+        planned = []
+        for piece in split(text):
+            try:
+                change = self._plan(self._parse(piece.text))
+            except StatementError as e:
+                e.statement = e.statement or piece.text
+                raise
+            if change is not None:
+                planned.append(change)
+        return planned
+
+    def texts(self) -> dict[str, str]:
+        """The settings in force as texts, which is what planning reads."""
+        settings = self.session.settings(self.settings)
+        return {k: _text(v) for k, v in settings.items() if v is not None}
+
+    def _parse(self, text: str) -> ParsedStatement:
+        return parse(substitute(text, self.session.variables))[0]
+
+    def _plan(self, parsed: ParsedStatement) -> Change | None:
+        statement = parsed.statement
+        if self.session.takes(statement):
+            return None
+        if not is_change(statement):
+            raise StatementError(f"A test cannot run this statement: {type(statement).__name__}")
+        self._expect_topic(statement)
+        intent = Intent(parsed.text, self.texts(), len(self.changes), self._plan_of)
+        change = plan_change(statement, self.catalog, intent, self.outside)
+        self.catalog = change.catalog
+        if change.creates is not None:
+            partitions = change.topic.partitions if change.topic is not None else None
+            self.outside.add(change.creates.topic, partitions)
+        self.changes.append(change)
+        return change
+
+    def _expect_topic(self, statement: ast.Statement) -> None:
+        """A test need not say that the topics of its sources exist."""
+        if not isinstance(statement, ast.CreateSource):
+            return
+        try:
+            clause = with_clause(statement.properties, DECLARED)
+            topic, partitions = clause.text("KAFKA_TOPIC"), topic_options(clause, None).partitions
+        except HeadraceError:
+            return  # planning says so too, and better
+        if topic is not None:
+            self.outside.add(topic, partitions)
+
+    def _plan_of(self, query_id: str) -> n.Node | None:
+        for change in reversed(self.changes):
+            if change.starts is not None and change.starts.id == query_id:
+                return change.starts.planned.node
+        return None
+
+
+def rehearsal_of(case: RecordCase) -> Rehearsal:
+    """A rehearsal in the world of a case, before its first statement."""
+    topics = PretendedTopics(case.topics)
+    for record in case.inputs:
+        topics.add(record.topic, None)
+    settings = Settings(TEST_SETTINGS, known(case.properties))
+    return Rehearsal(topics, settings)
+
+
+def known(properties: Mapping[str, object]) -> dict[str, object]:
+    """The properties without those that switch a part of ksqlDB which we do not have."""
+    return {k: v for k, v in properties.items() if k not in _WITHOUT_SENSE}
+
+
+_WITHOUT_SENSE = frozenset(
+    {
+        "ksql.new.query.planner.enabled",
+        "ksql.streams.__emit.interval.ms.kstreams.windowed.aggregation__",
+        "ksql.streams.topology.optimization",
+        "use.exact.numeric.comparison",
+    }
+)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

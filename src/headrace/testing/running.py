@@ -1,0 +1,71 @@
+"""Runs cases: those that are only planned at once, the others on one broker and one Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+
+from headrace.model.errors import HeadraceError
+from headrace.testing.cases import Case, RecordCase
+from headrace.testing.outcomes import CaseFailure, Outcome, Result, error_text
+from headrace.testing.planning import check_planning
+from headrace.testing.scripts import plan_script
+from headrace.testing.sql_files import ScriptCase
+
+# Runs one case; returns if it did what it should, raises CaseFailure if not.
+Run = Callable[[Case], None]
+
+
+def run_cases(
+    cases: Sequence[Case], jobs: int, tell: Callable[[str], None], *, plan_only: bool = False
+) -> Iterator[Outcome]:
+    """The outcomes as they come."""
+    moving = [] if plan_only else [c for c in cases if c.skip is None and c.runs_queries]
+    later = set(map(id, moving))
+    for case in cases:
+        if id(case) not in later:
+            yield judged_run(case, _plan)
+    if not moving:
+        return
+    from headrace.testing.stage import Stage  # brings Kafka and Spark along
+
+    with ExitStack() as parts:
+        stage = parts.enter_context(Stage(tell))
+        pool = parts.enter_context(ThreadPoolExecutor(jobs, "case"))
+        futures = [pool.submit(judged_run, case, stage.run) for case in moving]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def judged_run(case: Case, run: Run) -> Outcome:
+    if case.skip is not None:
+        return Outcome(case, Result.SKIPPED, case.skip)
+    began = time.perf_counter()
+    try:
+        run(case)
+    except CaseFailure as e:
+        seconds = time.perf_counter() - began
+        return Outcome(case, Result.FAILED, e.reason, e.expected, e.actual, seconds)
+    except HeadraceError as e:
+        seconds = time.perf_counter() - began
+        return Outcome(case, Result.FAILED, "an error", "", error_text(e), seconds)
+    except Exception as e:  # a bug of ours must not end the run
+        seconds = time.perf_counter() - began
+        return Outcome(case, Result.FAILED, "a crash", "", f"{type(e).__name__}: {e}", seconds)
+    return Outcome(case, Result.PASSED, seconds=time.perf_counter() - began)
+
+
+def _plan(case: Case) -> None:
+    match case:
+        case RecordCase():
+            check_planning(case)
+        case ScriptCase():
+            plan_script(case)
+        case _:
+            raise TypeError(f"{type(case).__name__} is no kind of case")

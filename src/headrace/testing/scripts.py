@@ -1,0 +1,175 @@
+"""Runs SQL test files: statement by statement, until one fails or all are done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from headrace.engine.changes import Change
+from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.settings import Settings
+from headrace.model.sources import Source, SourceKind
+from headrace.model.types import SqlType
+from headrace.plan.ddl import declared_schema
+from headrace.plan.properties import DECLARED, WithClause, with_clause
+from headrace.sql import ast
+from headrace.sql.parser import parse_column, parse_statement, split
+from headrace.testing.outcomes import CaseFailure, error_text
+from headrace.testing.rehearsal import TEST_SETTINGS, PretendedTopics, Rehearsal
+from headrace.testing.sql_files import ScriptCase
+
+
+class Records(Protocol):
+    """Where records are written and looked for; who only plans has none."""
+
+    def apply(self, change: Change) -> None: ...
+
+    def insert(self, statement: ast.InsertValues) -> None: ...
+
+    def expect(self, statement: ast.InsertValues, tombstone: bool) -> None: ...
+
+
+class NoRecords:
+    """Statements are only planned."""
+
+    def apply(self, change: Change) -> None: ...
+
+    def insert(self, statement: ast.InsertValues) -> None: ...
+
+    def expect(self, statement: ast.InsertValues, tombstone: bool) -> None: ...
+
+
+def plan_script(case: ScriptCase) -> None:
+    """Statements only; what asks for records is passed over."""
+    run_script(case, lambda rehearsal: NoRecords())
+
+
+def run_script(case: ScriptCase, records: Callable[[Rehearsal], Records]) -> None:
+    """Raises CaseFailure unless the case ends as it says it does."""
+    rehearsal = Rehearsal(PretendedTopics(), Settings(TEST_SETTINGS))
+    flow = records(rehearsal)
+    script = _Script(rehearsal, flow, case.folder)
+    for step in case.steps:
+        try:
+            script.run(step.text)
+        except (HeadraceError, CaseFailure) as e:
+            _check_failure(case, step.position.line, e)
+            return
+    planned_only = isinstance(flow, NoRecords) and case.runs_queries
+    if case.error is not None and not planned_only:
+        expected = case.error.message or case.error.kind
+        raise CaseFailure("the test should fail", expected, "no error")
+
+
+def _check_failure(case: ScriptCase, line: int, failure: HeadraceError | CaseFailure) -> None:
+    told = failure.reason if isinstance(failure, CaseFailure) else error_text(failure)
+    if case.error is None:
+        if isinstance(failure, CaseFailure):
+            reason = f"line {line}: {failure.reason}"
+            raise CaseFailure(reason, failure.expected, failure.actual)
+        raise CaseFailure(f"line {line}: a statement failed", "no error", told)
+    if case.error.message not in told:
+        raise CaseFailure(f"line {line}: the error has another text", case.error.message, told)
+
+
+class _Script:
+    def __init__(self, rehearsal: Rehearsal, records: Records, folder: Path) -> None:
+        self._rehearsal = rehearsal
+        self._records = records
+        self._folder = folder
+
+    def run(self, text: str) -> None:
+        statement = parse_statement(text, tests=True)
+        match statement:
+            case ast.AssertStream(expected) | ast.AssertTable(expected):
+                self._assert_source(expected)
+            case ast.RunScript(path):
+                self._run_file(path)
+            case ast.InsertValues():
+                self._insert(statement, text)
+            case ast.AssertValues(row):
+                self._records.expect(row, tombstone=False)
+            case ast.AssertTombstone(row):
+                self._records.expect(row, tombstone=True)
+            case _:
+                for change in self._rehearsal.run(text):
+                    self._records.apply(change)
+
+    def _insert(self, statement: ast.InsertValues, text: str) -> None:
+        try:
+            self._records.insert(statement)
+        except StatementError as e:
+            e.statement = e.statement or text
+            raise
+
+    def _run_file(self, path: str) -> None:
+        file = self._folder / path.lstrip("/")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError:
+            raise HeadraceError(f"Failed to read the script file: {file}") from None
+        for statement in split(text):
+            self.run(statement.text)
+
+    def _assert_source(self, expected: ast.CreateSource) -> None:
+        source = self._rehearsal.catalog.source(expected.name)
+        if source is None:
+            raise HeadraceError(f"{expected.name} does not exist.")
+        settings = self._rehearsal.texts()
+        clause = with_clause(expected.properties, DECLARED)
+        for what, wanted, found in _facts(
+            expected, clause, source, settings["ksql.persistence.default.format.key"], self._type
+        ):
+            if wanted != found:
+                raise HeadraceError(
+                    f"Expected {what} does not match actual for source {source.name}.\n"
+                    f"\tExpected: {wanted}\n\tActual: {found}"
+                )
+
+    def _type(self, name: str) -> SqlType | None:
+        return self._rehearsal.catalog.type(name)
+
+
+def _facts(
+    expected: ast.CreateSource,
+    clause: WithClause,
+    source: Source,
+    default_key_format: str,
+    types: Callable[[str], SqlType | None],
+) -> list[tuple[str, object, object]]:
+    table = isinstance(expected, ast.CreateTable)
+    kind = SourceKind.TABLE if table else SourceKind.STREAM
+    schema = declared_schema(expected, kind, types)
+    key_format = clause.key_format or default_key_format
+    timestamp = source.timestamp
+    return [
+        ("schema", str(schema), str(source.schema)),
+        ("type", f"K{kind.value}", f"K{source.kind.value}"),
+        ("kafka topic", clause.text("KAFKA_TOPIC"), source.topic),
+        ("key format", key_format, _key_format(source, default_key_format)),
+        ("value format", clause.value_format, source.value.format),
+        ("value serde features", _asked_wrap(clause), _recorded_wrap(source)),
+        ("timestamp column", _asked_column(clause), timestamp and timestamp.name),
+        ("timestamp format", clause.text("TIMESTAMP_FORMAT"), timestamp and timestamp.format),
+    ]
+
+
+def _key_format(source: Source, default: str) -> str:
+    """A source without a key has no key format to speak of."""
+    return default if source.key.format == "NONE" else source.key.format
+
+
+def _asked_column(clause: WithClause) -> str | None:
+    given = clause.text("TIMESTAMP")
+    return None if given is None else parse_column(given)
+
+
+def _asked_wrap(clause: WithClause) -> str:
+    return "[UNWRAP_SINGLES]" if clause.flag("WRAP_SINGLE_VALUE") is False else "[]"
+
+
+def _recorded_wrap(source: Source) -> str:
+    """To wrap is the test settings' default, which ksqlDB does not record."""
+    single = len(source.schema.value) == 1
+    return "[UNWRAP_SINGLES]" if single and source.value.wrap is False else "[]"
