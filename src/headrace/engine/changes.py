@@ -15,6 +15,7 @@ from headrace.catalog.catalog import Catalog, QueryRecord
 from headrace.model.entities import CommandId
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column, Namespace, Schema
+from headrace.model.settings import Settings, canonical, check_editable
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.binder import resolve_type
 from headrace.plan.ddl import plan_create_source
@@ -72,6 +73,7 @@ class Change:
     pauses: tuple[str, ...] = ()
     resumes: tuple[str, ...] = ()
     deletes_topic: Source | None = None
+    alters: tuple[str, str] | None = None  # a setting of the server, and its new value
     done: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -98,6 +100,10 @@ def changes(
 
 def is_change(statement: ast.Statement) -> bool:
     return type(statement) in _PLANNERS
+
+
+def planned_kinds() -> frozenset[type[ast.Statement]]:
+    return frozenset(_PLANNERS)
 
 
 def plan_change(
@@ -375,6 +381,31 @@ def _alter(statement: ast.AlterSource, catalog: Catalog, intent: Intent) -> Chan
         f"{wanted.value.capitalize()} altered successfully.",
         catalog.with_source(altered),
         creates=altered,
+        settings=intent.settings,
+    )
+
+
+@changes(ast.AlterSystem)
+def _alter_system(statement: ast.AlterSystem, catalog: Catalog, intent: Intent) -> Change:
+    name, value = statement.name, statement.value
+    try:
+        check_editable(name)
+    except StatementError as e:
+        raise StatementError(f"Failed to set {name} to {value}. Caused by: {e}") from None
+    Settings({name: value})
+    if canonical(name) == "processing.guarantee" and catalog.queries:
+        raise StatementError(
+            f"Unable to set {name} to {value}, as the {name} may not be changed for running "
+            f"persistent queries which have already processed data under a different {name}. To "
+            f"modify {name} you must first terminate all running persistent queries."
+        )
+    return Change(
+        CommandId("cluster", str(intent.sequence), "alter"),
+        statement,
+        intent.text,
+        f"System property {name} was set to {value}.",
+        catalog,
+        alters=(name, value),
         settings=intent.settings,
     )
 

@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from headrace import __version__
@@ -24,7 +25,7 @@ from headrace.engine.push import PushQuery
 from headrace.engine.queries import PersistentQuery, QueryKeeper
 from headrace.engine.running import Starts, answer_program, persistent_program, starting_offsets
 from headrace.engine.session import Session
-from headrace.engine.statements import answer, is_answered
+from headrace.engine.statements import answer
 from headrace.engine.world import World
 from headrace.model.entities import (
     ClusterStatus,
@@ -35,6 +36,7 @@ from headrace.model.entities import (
     Health,
     HostStatus,
     ServerInfo,
+    TerminatedQuery,
     WarningEntity,
 )
 from headrace.model.errors import HeadraceError, StatementError
@@ -112,7 +114,7 @@ class Engine:
         settings = {k: _text(v) for k, v in command.settings.items() if v is not None}
         intent = Intent(command.statement, settings, sequence)
         change = plan_change(statement, self.catalog, intent, _Recorded(self._outside))
-        self.catalog = change.catalog
+        self._take(change)
         for id_ in change.stops:
             pending.pop(id_, None)
         if change.starts is not None:
@@ -165,19 +167,18 @@ class Engine:
         statement = parsed.statement
         if session.takes(statement):
             return None
+        if isinstance(statement, ast.TerminateQuery):
+            push = self._push_named(statement.query_id)
+            if push is not None:
+                push.close()
+                return TerminatedQuery(parsed.text, push.id, was_terminated=True)
         if is_change(statement):
             return self.change(parsed, session)
-        if isinstance(statement, ast.Query):
-            raise StatementError(
-                "The following statement types should be issued to the websocket endpoint "
-                "'/query':\n\t* PRINT\n\t* SELECT",
-                parsed.text,
-            )
-        if not is_answered(statement):
-            raise StatementError(
-                f"Do not know how to execute: {type(statement).__name__}", parsed.text
-            )
         return answer(statement, parsed.text, self, session)
+
+    def _push_named(self, query_id: str | None) -> PushQuery | None:
+        wanted = (query_id or "").upper()
+        return next((p for p in self.pushes.values() if p.id.upper() == wanted), None)
 
     def _intent(self, text: str, session: Session, sequence: int) -> Intent:
         return Intent(text, self.texts(session), sequence, self._plan_of)
@@ -228,7 +229,7 @@ class Engine:
             query = self.queries.remove(id_)
             if query is not None and id_ != replaced:
                 self._forget(query)
-        self.catalog = change.catalog
+        self._take(change)
         if change.starts is not None:
             self._start(change.starts, starts)
         for id_ in change.pauses:
@@ -242,6 +243,12 @@ class Engine:
                 name = subject(topic, side)
                 if self.world.registry is not None and name in self.world.registry.subjects():
                     self.world.registry.delete_subject(name)
+
+    def _take(self, change: Change) -> None:
+        self.catalog = change.catalog
+        if change.alters is not None:
+            altered = self.world.settings.override(dict([change.alters]))
+            self.world = replace(self.world, settings=altered)
 
     def _start(self, query: NewQuery, starts: Starts) -> None:
         node = query.planned.node

@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 from headrace.model.settings import Settings, check_editable
 from headrace.sql import ast
 
+# The statements that `Session.takes` takes.
+SESSION_STATEMENTS = (
+    ast.SetProperty,
+    ast.UnsetProperty,
+    ast.DefineVariable,
+    ast.UndefineVariable,
+)
+
 
 @dataclass
 class Session:

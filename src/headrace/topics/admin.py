@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from confluent_kafka import (
@@ -21,6 +21,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, yet
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ConsumerGroupDescription,
     NewPartitions,
     NewTopic,
     OffsetSpec,
@@ -151,6 +152,23 @@ class TopicAdmin:
         """The names of the consumer groups that the broker knows."""
         listing = self._finish("*", lambda: self._client.list_consumer_groups())
         return sorted(group.group_id for group in listing.valid)
+
+    def readers(self) -> dict[str, dict[str, int]]:
+        """By topic, the consumer groups that read it, and how many consumers each has there."""
+        readers: dict[str, dict[str, int]] = {}
+        for group in self.groups():
+            described = self._finish(group, partial(self._describe_group, group))
+            for member in described.members:
+                for partition in member.assignment.topic_partitions:
+                    by_group = readers.setdefault(partition.topic, {})
+                    by_group[group] = by_group.get(group, 0) + 1
+        return readers
+
+    def _describe_group(self, name: str) -> Future[ConsumerGroupDescription]:
+        found: Future[ConsumerGroupDescription] = self._client.describe_consumer_groups([name])[
+            name
+        ]
+        return found
 
     def _offsets(self, name: str, spec: OffsetSpec) -> dict[int, int]:
         partitions = range(self.describe(name).partitions)

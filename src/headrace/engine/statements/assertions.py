@@ -1,0 +1,92 @@
+"""ASSERT TOPIC and ASSERT SCHEMA: looks again and again until it is so, or time is up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from headrace.engine.statements.handling import Asked, handles
+from headrace.model.entities import AssertedSchema, AssertedTopic, Entity
+from headrace.model.errors import HeadraceError
+from headrace.sql import ast
+from headrace.topics.admin import Topic
+from headrace.topics.client import UnknownTopicError
+
+RETRY_SECONDS = 0.1
+DEFAULT_SECONDS = 1.0
+
+
+class AssertionFailed(HeadraceError):
+    error_code = 41700
+
+
+@handles(ast.AssertTopic)
+def _topic(statement: ast.AssertTopic, asked: Asked) -> Entity:
+    _eventually(lambda: _topic_problem(statement, asked), statement.timeout)
+    return AssertedTopic(asked.text, statement.topic, statement.exists)
+
+
+@handles(ast.AssertSchema)
+def _schema(statement: ast.AssertSchema, asked: Asked) -> Entity:
+    _eventually(lambda: _schema_problem(statement, asked), statement.timeout)
+    return AssertedSchema(asked.text, statement.subject, statement.id, statement.exists)
+
+
+def _eventually(problem: Callable[[], str | None], timeout: ast.Duration | None) -> None:
+    seconds = DEFAULT_SECONDS if timeout is None else timeout.millis / 1000
+    deadline = time.monotonic() + seconds
+    while (found := problem()) is not None:
+        if time.monotonic() >= deadline:
+            raise AssertionFailed(found)
+        time.sleep(RETRY_SECONDS)
+
+
+def _topic_problem(statement: ast.AssertTopic, asked: Asked) -> str | None:
+    name = statement.topic
+    try:
+        topic = asked.world.admin.describe(name)
+    except UnknownTopicError:
+        return f"Topic {name} does not exist" if statement.exists else None
+    except HeadraceError as e:
+        return f"Cannot check topic existence: {e}"
+    if not statement.exists:
+        return f"Topic {name} exists"
+    problems = [p for item in statement.properties if (p := _mismatch(topic, *item)) is not None]
+    return "\n".join(problems) or None
+
+
+def _mismatch(topic: Topic, name: str, expected: ast.Literal) -> str | None:
+    actual = {"partitions": topic.partitions, "replicas": topic.replication_factor}.get(
+        name.lower()
+    )
+    if actual is None:
+        return f"Cannot assert unknown topic property: {name}"
+    if isinstance(expected, ast.IntegerLiteral) and expected.value == actual:
+        return None
+    return (
+        f"Mismatched configuration for topic {topic.name}: For config {name.lower()}, "
+        f"expected {expected.value} got {actual}"
+    )
+
+
+def _schema_problem(statement: ast.AssertSchema, asked: Asked) -> str | None:
+    try:
+        there = _schema_exists(statement, asked)
+    except HeadraceError as e:
+        return f"Cannot check schema existence: {e}"
+    if there == statement.exists:
+        return None
+    subject = "" if statement.subject is None else f" subject name {statement.subject}"
+    id_ = "" if statement.id is None else f" id {statement.id}"
+    return f"Schema with{subject}{id_} " + ("exists" if there else "does not exist")
+
+
+def _schema_exists(statement: ast.AssertSchema, asked: Asked) -> bool:
+    registry = asked.world.registry
+    if registry is None:
+        raise HeadraceError("no schema registry is configured. Set 'ksql.schema.registry.url'.")
+    if statement.subject is None:
+        return statement.id is not None and registry.by_id(statement.id) is not None
+    if statement.id is None:
+        return registry.latest(statement.subject) is not None
+    return any(v.id == statement.id for v in registry.versions(statement.subject))

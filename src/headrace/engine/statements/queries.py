@@ -1,0 +1,140 @@
+"""Queries: SHOW QUERIES and EXPLAIN."""
+
+from __future__ import annotations
+
+from headrace.engine.push import PushQuery
+from headrace.engine.queries import PersistentQuery
+from headrace.engine.statements.handling import Asked, handles
+from headrace.model.entities import (
+    Entity,
+    ExplainedQuery,
+    FieldInfo,
+    QueryDescription,
+    QueryDescriptionList,
+    QueryInfo,
+    QueryList,
+    QueryState,
+    QueryType,
+)
+from headrace.model.errors import StatementError
+from headrace.plan import nodes as n
+from headrace.plan.explain import explain
+from headrace.plan.pull import plan_pull
+from headrace.plan.query import Planned, plan_create_as, plan_insert_select, plan_push
+from headrace.sql import ast
+
+
+def query_info(query: PersistentQuery) -> QueryInfo:
+    node = query.planned.node
+    sink, topic = (node.sink, node.topic) if isinstance(node, n.Write) else ("", "")
+    return QueryInfo(query.statement, (sink,), (topic,), query.id, {query.state: 1})
+
+
+def _push_info(query: PushQuery) -> QueryInfo:
+    return QueryInfo(query.statement, (), (), query.id, {QueryState.RUNNING: 1}, QueryType.PUSH)
+
+
+@handles(ast.ListQueries)
+def _queries(statement: ast.ListQueries, asked: Asked) -> Entity:
+    engine = asked.engine
+    pushes = list(engine.pushes.values())
+    if statement.extended:
+        told = [_description(asked, q) for q in engine.queries]
+        return QueryDescriptionList(asked.text, (*told, *(_push(asked, q) for q in pushes)))
+    return QueryList(asked.text, (*map(query_info, engine.queries), *map(_push_info, pushes)))
+
+
+def _host(asked: Asked) -> str:
+    return asked.engine.addresses.get("server", "localhost").removeprefix("http://")
+
+
+def _description(asked: Asked, query: PersistentQuery) -> QueryDescription:
+    planned = query.planned
+    node = planned.node
+    own = asked.world.settings
+    return QueryDescription(
+        id=query.id,
+        statement_text=query.statement,
+        window_type=_window_type(node),
+        fields=FieldInfo.all_of(planned.schema),
+        sources=planned.sources,
+        sinks=(node.sink,) if isinstance(node, n.Write) else (),
+        topology=query.spark_plan(),
+        execution_plan=explain(node, query.id),
+        overridden_properties={
+            name: value for name, value in query.overrides.items() if own.text(name) != value
+        },
+        ksql_host_query_status={_host(asked): query.state},
+        query_type=QueryType.PERSISTENT,
+        query_errors=tuple(query.errors),
+    )
+
+
+def _push(asked: Asked, query: PushQuery) -> QueryDescription:
+    return QueryDescription(
+        id=query.id,
+        statement_text=query.statement,
+        window_type=None,
+        fields=FieldInfo.all_of(query.schema),
+        sources=(),
+        sinks=(),
+        topology="",
+        execution_plan="",
+        overridden_properties={},
+        ksql_host_query_status={_host(asked): QueryState.RUNNING},
+        query_type=QueryType.PUSH,
+    )
+
+
+def _window_type(node: n.Node) -> str | None:
+    window = node.window if isinstance(node, n.Write) else None
+    return window.type.value if window is not None else None
+
+
+@handles(ast.Explain)
+def _explain(statement: ast.Explain, asked: Asked) -> Entity:
+    if statement.query_id is not None:
+        wanted = statement.query_id.upper()
+        query = next((q for q in asked.engine.queries if q.id.upper() == wanted), None)
+        if query is None:
+            raise StatementError(
+                f"Query with id:{statement.query_id} does not exist, use SHOW QUERIES to view the "
+                "full set of queries."
+            )
+        return ExplainedQuery(asked.text, _description(asked, query))
+    inner = statement.statement
+    assert inner is not None
+    if isinstance(inner, ast.Query) and inner.emit is None:
+        pulled = plan_pull(inner, asked.catalog, asked.engine.texts(asked.session))
+        planned = Planned(pulled.node, pulled.schema, (pulled.source.name,))
+    else:
+        planned = _planned(inner, asked)
+    node = planned.node
+    return ExplainedQuery(
+        asked.text,
+        QueryDescription(
+            id="",
+            statement_text=asked.text,
+            window_type=_window_type(node),
+            fields=FieldInfo.all_of(planned.schema),
+            sources=planned.sources,
+            sinks=(node.sink,) if isinstance(node, n.Write) else (),
+            topology="",
+            execution_plan=explain(node),
+            overridden_properties=dict(asked.session.properties),
+            ksql_host_query_status={},
+            query_type=QueryType.PERSISTENT if isinstance(node, n.Write) else QueryType.PUSH,
+        ),
+    )
+
+
+def _planned(statement: ast.Statement, asked: Asked) -> Planned:
+    settings = asked.engine.texts(asked.session)
+    match statement:
+        case ast.Query():
+            return plan_push(statement, asked.catalog, settings)
+        case ast.CreateAsSelect():
+            return plan_create_as(statement, asked.catalog, settings)
+        case ast.InsertInto():
+            return plan_insert_select(statement, asked.catalog, settings)
+    raise StatementError("The provided statement does not run a ksql query")
