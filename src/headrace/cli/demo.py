@@ -23,20 +23,27 @@ Shown = tuple[object, str, int]
 # A fixed moment, so that the demo always prints the same.
 NOON = 1_767_268_800_000
 
-ORDERS = (
+ORDERS: tuple[tuple[int, dict[str, object], str | None, int], ...] = (
     (1, {"customer": "ada", "item": "keyboard", "amount": 120.0}, "t-100", NOON),
     (2, {"customer": "grace", "item": "cable", "amount": 9.5}, "t-101", NOON + 1000),
     (3, {"customer": "ada", "item": "monitor", "amount": 310.25}, None, NOON + 2000),
 )
-SHIPMENTS = ((1, {"carrier": "swift"}, NOON + 60_000), (3, {"carrier": "gull"}, NOON + 90_000))
+SHIPMENTS: tuple[tuple[int, dict[str, object], int], ...] = (
+    (1, {"carrier": "swift"}, NOON + 60_000),
+    (3, {"carrier": "gull"}, NOON + 90_000),
+)
 
 # What each topic must hold in the end: key and value as text, and the record's time.
 EXPECTED: dict[str, list[Shown]] = {
     "LARGE_ORDERS": [
-        (1, '{"CUSTOMER":"ada","AMOUNT":120.0,"TRACE_ID":"t-100","ORDERED_AT":%d}' % NOON, NOON),
+        (
+            1,
+            '{"CUSTOMER":"ada","AMOUNT":120.0,"TRACE_ID":"t-100","ORDERED_AT":1767268800000}',
+            NOON,
+        ),
         (
             3,
-            '{"CUSTOMER":"ada","AMOUNT":310.25,"TRACE_ID":null,"ORDERED_AT":%d}' % (NOON + 2000),
+            '{"CUSTOMER":"ada","AMOUNT":310.25,"TRACE_ID":null,"ORDERED_AT":1767268802000}',
             NOON + 2000,
         ),
     ],

@@ -12,6 +12,8 @@ from typing import Self
 
 from headrace.engine.engine import Engine
 from headrace.engine.world import World
+from headrace.functions.extensions import load_extensions
+from headrace.functions.registry import REGISTRY
 from headrace.model.settings import Settings
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
@@ -106,6 +108,10 @@ class RunningServer:
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
+        for problem in load_extensions(
+            Path(settings.text("ksql.extension.dir") or "ext"), REGISTRY
+        ):
+            LOG.error("%s is not loaded: %s", problem.path, problem.reason)
         tell("Starting Spark")
         spark = start_session(jars.spark, settings.spark(), options.data_dir / "spark")
         self._parts.callback(spark.stop)

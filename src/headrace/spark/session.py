@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,6 +78,8 @@ def start_session(
 ) -> SparkSession:
     """Starts Spark (about 4 s). `settings` are the user's `spark.*` names and values."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # PySpark logs every failed call as JSON; whoever catches the failure reports it.
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     work_dir.mkdir(parents=True, exist_ok=True)
     log4j = work_dir / "log4j2.properties"

@@ -281,12 +281,14 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
         aggregates.append(made.cast(spark_type(call.column.type)).alias(f"v{i}"))
     # The batch's own time, the same when it is replayed, tells new entries from old ones.
     now = F.unix_millis(F.current_timestamp())
-    grouped = counted.groupBy(
-        *(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)), lost.alias(DEAD)
-    ).agg(
-        *aggregates,
-        F.max(column(TIME)).alias(TIME),
-        F.max(F.when(column(ERRORS).isNotNull(), now)).alias("$last_failure"),
+    grouped = (
+        counted.withColumn("$now", now)
+        .groupBy(*(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)), lost.alias(DEAD))
+        .agg(
+            *aggregates,
+            F.max(column(TIME)).alias(TIME),
+            F.max(F.when(column(ERRORS).isNotNull(), column("$now"))).alias("$last_failure"),
+        )
     )
     complete = grouped.select(
         "*",
