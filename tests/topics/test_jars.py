@@ -25,7 +25,7 @@ def fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Two small jars and a stand-in for Ivy; lists the names it was asked for, call by call."""
     calls: list[list[str]] = []
 
-    def run_ivy(missing: list[Pin], work: Path, progress: jars.Progress) -> str:
+    def run_ivy(missing: list[Pin], work: Path, lock: int, progress: jars.Progress) -> str:
         calls.append([pin.name for pin in missing])
         for pin in missing:
             file = work / "fetched" / pin.set / pin.file

@@ -88,10 +88,10 @@ def ensure_jars(progress: Progress = lambda _: None) -> Jars:
         return _given_jars(Path(given).expanduser().absolute())
     directory = home() / "jars"
     if _damaged(directory):
-        with _only_one(directory, progress):
+        with _only_one(directory, progress) as lock:
             # Whoever held the lock before may have fetched them all.
             if missing := _damaged(directory):
-                _fetch(missing, directory, progress)
+                _fetch(missing, directory, lock, progress)
     return _jars(lambda pin: directory / pin.set / pin.file)
 
 
@@ -131,8 +131,11 @@ def _intact(file: Path, pin: Pin) -> bool:
 
 
 @contextmanager
-def _only_one(directory: Path, progress: Progress) -> Iterator[None]:
-    """Lets one process fetch at a time; the lock ends with the process, however it ends."""
+def _only_one(directory: Path, progress: Progress) -> Iterator[int]:
+    """Lets one process fetch at a time; the lock ends with the process, however it ends.
+
+    Yields the lock's descriptor, for a child that must not be overtaken either.
+    """
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / ".lock").open("w")
@@ -147,25 +150,28 @@ def _only_one(directory: Path, progress: Progress) -> Iterator[None]:
         except BlockingIOError:
             progress("Waiting for another process that fetches the jars")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        yield lock.fileno()
 
 
-def _fetch(missing: list[Pin], directory: Path, progress: Progress) -> None:
+def _fetch(missing: list[Pin], directory: Path, lock: int, progress: Progress) -> None:
     # Ivy's own cache survives an interrupted fetch, so that the next one goes on from there;
     # a jar gets its final name only when it is whole.
     work = directory / ".ivy"
     work.mkdir(exist_ok=True)
-    output = _run_ivy(missing, work, progress)
+    output = _run_ivy(missing, work, lock, progress)
     refused = []
+    damaged = False
     for pin in missing:
         fetched = work / "fetched" / pin.set / pin.file
         if not _intact(fetched, pin):
             refused.append(pin)
+            damaged |= fetched.exists()
             continue
         target = directory / pin.set / pin.file
         target.parent.mkdir(exist_ok=True)
         fetched.replace(target)
-    shutil.rmtree(work)
+    if damaged or not refused:
+        shutil.rmtree(work)
     if refused:
         log = directory / "ivy.log"
         log.write_text(output)
@@ -177,7 +183,7 @@ def _fetch(missing: list[Pin], directory: Path, progress: Progress) -> None:
     progress(f"Jars are ready in {directory}")
 
 
-def _run_ivy(missing: list[Pin], work: Path, progress: Progress) -> str:
+def _run_ivy(missing: list[Pin], work: Path, lock: int, progress: Progress) -> str:
     """Has Ivy fetch the jars into `work/fetched`; returns all that it said."""
     settings = os.environ.get("HEADRACE_IVY_SETTINGS")
     if not settings:
@@ -192,7 +198,11 @@ def _run_ivy(missing: list[Pin], work: Path, progress: Progress) -> str:
     output = []
     done = 0
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        pass_fds=[lock],
     ) as ivy:
         assert ivy.stdout is not None
         try:
