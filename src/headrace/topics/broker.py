@@ -32,8 +32,8 @@ from headrace.topics.ports import LOOPBACK, free_port, is_free, require_free
 START_SECONDS = 60
 STOP_SECONDS = 20
 
-# Measured on two cores: with the client compiler alone the broker is up 1 s sooner and takes half
-# the CPU time for the same records; what little more C2 would win comes after minutes.
+# The client compiler alone: in short runs on two cores (2 x 600k records) the broker then took
+# about half the CPU time, which Spark gets. What C2 wins in a long run has not been measured.
 JVM_OPTIONS = (
     "-Xmx512m",
     "-XX:+UseSerialGC",
