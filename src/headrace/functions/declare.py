@@ -26,6 +26,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from headrace.functions.signatures import Signature, parse_signature
 from headrace.model.fallible import Fallible
@@ -122,7 +123,32 @@ class Overload:
         """The call as a Spark column; for a table function the column is an array of its rows."""
         if self.form is None:
             raise TypeError("an aggregate has no scalar form")
-        return self.form(*args, **_context_for(self.form, context))
+        result = self.form(*args, **_context_for(self.form, context))
+        return self._without_missing(result, args, context)
+
+    def _without_missing(
+        self,
+        result: Column | Fallible,
+        args: Sequence[Column | Callable[..., Any]],
+        context: CallContext,
+    ) -> Column | Fallible:
+        """A null where the signature requires a value is a failure of the call."""
+        parameters = self.signature.spread(len(args)) or ()
+        missing: Column | None = None
+        for index, (parameter, arg) in enumerate(zip(parameters, args, strict=True)):
+            if parameter.required and context.literal(index) is None:
+                assert isinstance(arg, Column)
+                text = F.lit(f"Argument '{parameter.name}' cannot be null")
+                here = F.when(arg.isNull(), text)
+                missing = here if missing is None else F.coalesce(missing, here)
+        if missing is None:
+            return result
+        value = result.value if isinstance(result, Fallible) else result
+        error = result.error if isinstance(result, Fallible) else None
+        return Fallible(
+            F.when(missing.isNull(), value),
+            missing if error is None else F.coalesce(missing, error),
+        )
 
     def step(self, context: CallContext) -> Steps:
         """The aggregate as Python steps."""
@@ -144,6 +170,7 @@ class Example:
     args: tuple[object, ...]
     gives: object
     fails: bool = False
+    varies: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,10 +183,11 @@ class Typed:
 
 @dataclass(frozen=True)
 class LambdaArgument:
-    """A lambda in an example: as SQL text, and as a function of columns."""
+    """A lambda in an example: as SQL text, as a function of columns, and the type it gives."""
 
     text: str
     function: Callable[..., Any]
+    gives: SqlType
 
 
 @dataclass(frozen=True)
@@ -257,6 +285,11 @@ def failing(*args: object, error: str) -> Example:
     return Example(args, error, fails=True)
 
 
+def varying(*args: object) -> Example:
+    """A call whose result nobody can foresee."""
+    return Example(args, None, varies=True)
+
+
 def _described(text: str, descriptions: Mapping[str, str] | None) -> Signature:
     signature = parse_signature(text)
     if not descriptions:
@@ -294,4 +327,5 @@ __all__ = [
     "overload",
     "scalar",
     "table",
+    "varying",
 ]

@@ -6,6 +6,7 @@
     (array ARRAY<A>, fn LAMBDA (A) => B) -> ARRAY<B>
     (value DECIMAL) -> DECIMAL                                any precision and scale
     (value A, const n INTEGER) -> ARRAY<A>                    must be a constant (aggregates)
+    (n INTEGER!, texts STRING...) -> STRING                   fails where the argument is null
 
 Besides the SQL types there are `ANY` (no restriction), `STRUCT` (any struct) and `INTERVAL` (a
 unit of time, written bare in SQL; its value is the unit's milliseconds).
@@ -54,6 +55,7 @@ class Parameter:
     type: SqlType
     variadic: bool = False
     constant: bool = False
+    required: bool = False
     description: str = ""
 
 
@@ -144,7 +146,7 @@ def has_generics(type_: SqlType) -> bool:
 
 # ------------------------------------------------------------------------------------- reading
 
-_TOKEN = re.compile(r"\s*(->|=>|\.\.\.|[(),<>]|`[^`]+`|\w+)")
+_TOKEN = re.compile(r"\s*(->|=>|\.\.\.|[(),<>!]|`[^`]+`|\w+)")
 _NAMED: dict[str, SqlType] = {
     **PRIMITIVES,
     "ANY": ANY,
@@ -205,7 +207,8 @@ class _Reader:
             constant = self.took("const")
             name = self.take().strip("`")
             type_ = self.type()
-            parameters.append(Parameter(name, type_, self.took("..."), constant))
+            required = self.took("!")
+            parameters.append(Parameter(name, type_, self.took("..."), constant, required))
         self.take("->")
         return Signature(tuple(parameters), self.type())
 
