@@ -35,6 +35,9 @@ class Outside(Protocol):
     def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
         """The statement with what it leaves to the schema registry written out."""
 
+    def check_sink(self, sink: Source) -> None:
+        """Refuses a sink that does not fit the schemas which its statement names."""
+
     def partitions(self, topic: str) -> int | None: ...
 
 
@@ -111,7 +114,10 @@ def plan_change(
 ) -> Change:
     resolved = outside.resolve(statement, intent.settings)
     view = replace(catalog, topic_partitions=outside.partitions)
-    return _PLANNERS[type(statement)](resolved, view, intent)
+    change = _PLANNERS[type(statement)](resolved, view, intent)
+    if change.creates is not None and change.creates.is_sink:
+        outside.check_sink(change.creates)
+    return change
 
 
 def _kind(source: Source) -> str:
@@ -139,7 +145,7 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
     if partitions is None and given.partitions is None:
         raise StatementError(
             f"Topic '{source.topic}' does not exist. If you want to create a new topic for the "
-            f"{kind}/table please re-run the statement providing the required 'PARTITIONS' "
+            "stream/table please re-run the statement providing the required 'PARTITIONS' "
             "configuration in the WITH clause (and optionally 'REPLICAS'). For example: "
             + _with_partitions(statement)
         )
@@ -156,7 +162,7 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
 
 
 def _with_partitions(statement: ast.CreateSource) -> str:
-    more = (*statement.properties, ("PARTITIONS", ast.IntegerLiteral(1)))
+    more = (*statement.properties, ("PARTITIONS", ast.IntegerLiteral(2)))
     return format_statement(replace(statement, properties=more))
 
 

@@ -42,6 +42,7 @@ from headrace.model.entities import (
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import Request
 from headrace.model.settings import Settings, check_editable
+from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
 from headrace.plan.query import plan_push
@@ -393,6 +394,9 @@ class _Recorded:
 
     def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
         return statement
+
+    def check_sink(self, sink: Source) -> None:
+        pass
 
     def partitions(self, topic: str) -> int | None:
         return self._outside.partitions(topic) or 1

@@ -77,16 +77,16 @@ def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) 
         found = registry.by_id(int(named))
         if found is None:
             raise StatementError(f"Schema id {named} does not exist in the Schema Registry.")
-        return replace(layout, schema_id=int(named), physical=_with_references(registry, found))
+        return replace(layout, schema_id=int(named), physical=with_references(registry, found))
     schema = format_.to_registry(layout)
     id_ = registry.register(subject(layout.topic, layout.side), schema.text, schema.type)
     return replace(layout, schema_id=id_)
 
 
 def _writers(registry: RegistryClient, subject_: str) -> tuple[tuple[int, RegistrySchema], ...]:
-    return tuple((s.id, _with_references(registry, s)) for s in registry.versions(subject_))
+    return tuple((s.id, with_references(registry, s)) for s in registry.versions(subject_))
 
 
-def _with_references(registry: RegistryClient, schema: Schema | RegisteredSchema) -> RegistrySchema:
+def with_references(registry: RegistryClient, schema: Schema | RegisteredSchema) -> RegistrySchema:
     imported = registry.referenced(schema) if schema.references else {}
     return RegistrySchema(schema.text, schema.type, tuple(imported.items()))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.engine.changes import Change
-from headrace.engine.resolve import resolve_schema
+from headrace.engine.resolve import check_named_schemas, resolve_schema
 from headrace.engine.world import World
+from headrace.model.sources import Source
 from headrace.sql import ast
 
 
@@ -18,6 +19,9 @@ class LiveOutside:
 
     def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
         return resolve_schema(statement, settings, self._world.registry)
+
+    def check_sink(self, sink: Source) -> None:
+        check_named_schemas(sink, self._world.registry)
 
     def partitions(self, topic: str) -> int | None:
         admin = self._world.admin

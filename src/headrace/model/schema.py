@@ -35,6 +35,21 @@ RESERVED_COLUMNS = frozenset(PSEUDOCOLUMNS) | frozenset(WINDOW_BOUNDS)
 HEADERS_TYPE = Array(Struct((Field("KEY", STRING), Field("VALUE", BYTES))))
 
 
+def header_type_problem(type_: SqlType, header_key: str | None) -> str | None:
+    """Why a column of this type cannot hold the header of that key, or (None) all headers."""
+    if header_key is not None:
+        if type_ == BYTES:
+            return None
+        return f"Invalid type for HEADER('{header_key}') column: expected BYTES, got {type_}"
+    if type_ == HEADERS_TYPE:
+        return None
+    return (
+        f"Invalid type for HEADERS column: expected {HEADERS_TYPE}, got {type_}\n"
+        "Columns specified with the HEADERS keyword must be typed as "
+        "ARRAY<STRUCT<key STRING, value BYTES>>."
+    )
+
+
 class Namespace(Enum):
     KEY = "KEY"
     VALUE = "VALUE"

@@ -2,84 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from headrace.formats.base import Side
 from headrace.model.errors import StatementError
-from headrace.model.schema import HEADERS_TYPE, RESERVED_COLUMNS, Column, Namespace, Schema
-from headrace.model.sources import Serde, Source, SourceKind, WindowedKey, WindowType
-from headrace.model.types import BYTES, SqlType, quote
+from headrace.model.schema import (
+    RESERVED_COLUMNS,
+    Column,
+    Namespace,
+    Schema,
+    header_type_problem,
+)
+from headrace.model.sources import Serde, Source, SourceKind
+from headrace.model.types import quote
 from headrace.plan.binder import TypeLookup, resolve_type
 from headrace.plan.projecting import check_unique
-from headrace.plan.properties import DECLARED, WithClause, timestamp_column, with_clause
-from headrace.plan.serdes import check_format, check_schema, check_wrap, format_properties
-from headrace.plan.sink import default_wrap, wrap_property
+from headrace.plan.properties import (
+    DECLARED,
+    WithClause,
+    check_retention,
+    timestamp_column,
+    with_clause,
+)
+from headrace.plan.serdes import NamedFormat, check_schema, declared_format
 from headrace.plan.view import CatalogView
 from headrace.plan.wording import at
+from headrace.plan.wrapping import check_wrap, wrap_inherited, wrap_property, wrap_setting
 from headrace.sql import ast
-
-_KEY_FORMAT = "ksql.persistence.default.format.key"
-_VALUE_FORMAT = "ksql.persistence.default.format.value"
 
 
 def plan_create_source(
     statement: ast.CreateSource, view: CatalogView, settings: Mapping[str, str]
 ) -> Source:
+    """The source that a statement declares, whose columns are all written out."""
     kind = SourceKind.TABLE if isinstance(statement, ast.CreateTable) else SourceKind.STREAM
     clause = with_clause(statement.properties, DECLARED)
+    topic, window = clause.topic, clause.window
+    _check_headers_enabled(statement, kind, settings)
+    key = declared_format(statement, clause, "key", settings)
+    value = declared_format(statement, clause, "value", settings)
+    check_retention(clause, kind, windowed=False)
     schema = declared_schema(statement, kind, view.type)
-    key_format = clause.key_format or settings.get(_KEY_FORMAT, "KAFKA")
-    if not schema.key and clause.key_format is None:
-        key_format = "NONE"
-    value_format = clause.value_format or settings.get(_VALUE_FORMAT)
-    if value_format is None:
-        raise StatementError(
-            "Statement is missing the 'VALUE_FORMAT' property from the WITH clause. Either "
-            "provide one or set a default via the 'ksql.persistence.default.format.value' config."
-        )
-    for name in (key_format, value_format):
-        check_format(name)
-    check_wrap(clause, value_format, len(schema.value) == 1)
-    key = _serde(clause, "key", key_format, statement.name, settings)
-    value = _serde(clause, "value", value_format, None, settings)
-    check_schema(schema, key, value)
+    if kind is SourceKind.TABLE and not schema.key:
+        raise _no_primary_key(statement.name, clause)
+    _check_replaceable(statement, kind, view.source(statement.name))
+    timestamp = timestamp_column(clause, schema)
+    key_serde = _serde(clause, "key", key, schema.key, settings)
+    value_serde = _serde(clause, "value", value, schema.value, settings)
+    check_schema(schema, key_serde, value_serde)
+    if window is not None and not schema.key:
+        raise StatementError("Windowed sources require a key column.")
     return Source(
         name=statement.name,
         kind=kind,
         schema=schema,
-        topic=clause.text("KAFKA_TOPIC") or statement.name,
-        key=key,
-        value=value,
-        timestamp=timestamp_column(clause, schema),
-        window=_window(clause),
+        topic=topic,
+        key=key_serde,
+        value=value_serde,
+        timestamp=timestamp,
+        window=window,
         read_only=statement.is_source,
     )
 
 
 def _serde(
     clause: WithClause,
-    side: str,
-    format_: str,
-    source: str | None,
+    side: Side,
+    named: NamedFormat,
+    columns: tuple[Column, ...],
     settings: Mapping[str, str],
 ) -> Serde:
+    """The side with the setting for single fields that it captures."""
+    check_wrap(clause, side, named.name, len(columns))
     explicit = wrap_property(clause, side)
-    properties = format_properties(clause, side, format_, source)
     return Serde(
-        format_,
-        default_wrap(settings, side) if explicit is None else explicit,
-        tuple(sorted(properties.items())),
-        wrap_inherited=side == "key" or clause.flag("WRAP_SINGLE_VALUE") is None,
+        named.name,
+        wrap_setting(settings, side) if explicit is None else explicit,
+        tuple(sorted(named.properties.items())),
+        wrap_inherited=wrap_inherited(clause, side),
     )
+
+
+def _no_primary_key(name: str, clause: WithClause) -> StatementError:
+    message = "Tables require a PRIMARY KEY. Please define the PRIMARY KEY."
+    if clause.number("VALUE_SCHEMA_ID") is not None:
+        message += (
+            "\nUse a partial schema to define the primary key and still load the value columns "
+            f"from the Schema Registry, for example:\n\tCREATE TABLE {name} (ID INT PRIMARY KEY) "
+            "WITH (...);"
+        )
+    return StatementError(message)
+
+
+def _check_replaceable(
+    statement: ast.CreateSource, kind: SourceKind, existing: Source | None
+) -> None:
+    read_only = statement.is_source or (existing is not None and existing.read_only)
+    if statement.or_replace and read_only:
+        word = kind.value.lower()
+        raise StatementError(
+            f"Cannot add {word} '{statement.name}': CREATE OR REPLACE is not supported on source "
+            f"{word}s."
+        )
+
+
+# ------------------------------------------------------------------------------------- columns
 
 
 def declared_schema(statement: ast.CreateSource, kind: SourceKind, types: TypeLookup) -> Schema:
     if not statement.elements:
-        raise StatementError("The statement does not define any columns.")
+        raise StatementError("No columns supplied.")
     columns = [_column(e, kind, types) for e in statement.elements]
     check_unique(columns)
-    _check_headers(columns)
-    if kind is SourceKind.TABLE and not any(c.namespace is Namespace.KEY for c in columns):
-        raise StatementError("Tables require a PRIMARY KEY. Please define the PRIMARY KEY.")
+    _check_headers(c for c in columns if c.namespace is Namespace.HEADERS)
     return Schema.of(columns)
 
 
@@ -93,7 +128,9 @@ def _column(element: ast.TableElement, kind: SourceKind, types: TypeLookup) -> C
         case None:
             return Column(element.name, type_)
         case ast.Constraint(ast.ConstraintKind.HEADERS | ast.ConstraintKind.HEADER, key):
-            _check_header(type_, key)
+            problem = header_type_problem(type_, key)
+            if problem is not None:
+                raise StatementError(problem)
             return Column(element.name, type_, Namespace.HEADERS, key)
         case ast.Constraint(written):
             primary = written is ast.ConstraintKind.PRIMARY_KEY
@@ -106,54 +143,32 @@ def _column(element: ast.TableElement, kind: SourceKind, types: TypeLookup) -> C
             return Column(element.name, type_, Namespace.KEY)
 
 
-def _check_headers(columns: Sequence[Column]) -> None:
-    """All headers in one column, or some of them in a column each."""
+# ------------------------------------------------------------------------------------- headers
+
+
+def _check_headers_enabled(
+    statement: ast.CreateSource, kind: SourceKind, settings: Mapping[str, str]
+) -> None:
+    """A server may be told to take no new header columns; sources that have them go on."""
+    if settings.get("ksql.headers.enabled", "true").lower() == "true":
+        return
+    if any(
+        e.constraint is not None and e.constraint.kind in ast.HEADER_KINDS
+        for e in statement.elements
+    ):
+        raise StatementError(
+            f"Cannot create {kind.value} because schema with headers columns is disabled."
+        )
+
+
+def _check_headers(columns: Iterable[Column]) -> None:
+    """Either all headers in one column, or single ones by different keys (KLIP-57)."""
     seen: set[str | None] = set()
     for column in columns:
-        if column.namespace is not Namespace.HEADERS:
-            continue
+        key = column.header_key
         if None in seen:
             raise StatementError("Schema already contains a HEADERS column.")
-        if column.header_key in seen:
-            raise StatementError(f"Schema already contains a HEADER('{column.header_key}') column.")
-        if column.header_key is None and seen:
-            raise StatementError("Schema already contains a HEADER column.")
-        seen.add(column.header_key)
-
-
-def _check_header(type_: SqlType, key: str | None) -> None:
-    expected: SqlType = HEADERS_TYPE if key is None else BYTES
-    if type_ != expected:
-        what = "HEADERS" if key is None else f"HEADER('{key}')"
-        raise StatementError(f"Invalid type for {what} column: expected {expected}, got {type_}")
-
-
-_UNITS = {unit.name: unit.value for unit in ast.TimeUnit}
-
-
-def _window(clause: WithClause) -> WindowedKey | None:
-    written, size = clause.text("WINDOW_TYPE"), clause.text("WINDOW_SIZE")
-    if written is None:
-        return None
-    if written.upper() not in WindowType.__members__:
-        raise StatementError(
-            f"Invalid value {written} for property WINDOW_TYPE: String must be one of: "
-            "SESSION, HOPPING, TUMBLING, null"
-        )
-    type_ = WindowType(written.upper())
-    if type_ is WindowType.SESSION and size is not None:
-        raise StatementError("'WINDOW_SIZE' should not be set for SESSION windows.")
-    return WindowedKey(type_, None if size is None else _duration(size))
-
-
-def _duration(text: str) -> int:
-    """The milliseconds of a text such as `30 SECONDS`."""
-    count, _, unit = text.strip().partition(" ")
-    name = unit.strip().upper()
-    known = name if name.endswith("S") else f"{name}S"
-    problem = f"Configuration WINDOW_SIZE is invalid: Invalid duration: '{text}'."
-    if known not in _UNITS:
-        raise StatementError(f"{problem} Unknown time unit: '{name}'")
-    if not count.isdecimal():
-        raise StatementError(f"{problem} Not numeric: '{count}'")
-    return int(count) * _UNITS[known]
+        if key in seen or (key is None and seen):
+            taken = key if key is not None else next(iter(seen))
+            raise StatementError(f"Schema already contains a HEADER('{taken}') column.")
+        seen.add(key)

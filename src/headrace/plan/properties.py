@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import decimal
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from headrace.formats.delimited import parse_delimiter
 from headrace.model.errors import StatementError
 from headrace.model.schema import Schema
-from headrace.model.sources import TimestampColumn
+from headrace.model.sources import SourceKind, TimestampColumn, WindowedKey, WindowType
 from headrace.model.types import BIGINT, STRING, TIMESTAMP, quote
+from headrace.plan.durations import parse_duration
+from headrace.plan.patterns import check_pattern
 from headrace.sql import ast
 from headrace.sql.parser import parse_column
 
@@ -46,15 +50,8 @@ DECLARED: dict[str, str] = {
     "SOURCE_CONNECTOR": "string",
     "SOURCED_BY_CONNECTOR": "string",
 }
-
-_EXPECTED = {
-    "int": "a 32-bit integer",
-    "short": "a 16-bit integer",
-    "long": "a 64-bit integer",
-    "string": "a string",
-    "boolean": "true or false",
-}
-_BITS = {"short": 15, "int": 31, "long": 63}
+# Those of INSERT INTO … SELECT.
+INSERTED: dict[str, str] = {"QUERY_ID": "string"}
 
 
 @dataclass(frozen=True)
@@ -85,53 +82,201 @@ class WithClause:
         name = self.text("FORMAT") or self.text("VALUE_FORMAT")
         return name and name.upper()
 
+    @property
+    def topic(self) -> str:
+        """The topic that a declared source must name."""
+        name = self.text("KAFKA_TOPIC")
+        if name is None:
+            raise _refusal('Missing required property "KAFKA_TOPIC" which has no default value.')
+        return name
+
+    @property
+    def window(self) -> WindowedKey | None:
+        """The window that a declared source's keys carry."""
+        written, size = self.text("WINDOW_TYPE"), self.text("WINDOW_SIZE")
+        type_ = None if written is None else WindowType(written.upper())
+        sized = type_ is not None and type_ is not WindowType.SESSION
+        if type_ is not None and sized and size is None:
+            raise _refusal(
+                f"{type_.value} windows require 'WINDOW_SIZE' to be provided in the WITH clause. "
+                "For example: 'WINDOW_SIZE'='10 SECONDS'"
+            )
+        if not sized and size is not None:
+            raise _refusal("'WINDOW_SIZE' should not be set for SESSION windows.")
+        if type_ is None:
+            return None
+        return WindowedKey(type_, None if size is None else parse_duration(size))
+
 
 def with_clause(properties: ast.Properties, known: Mapping[str, str]) -> WithClause:
     given = {name.upper(): literal.value for name, literal in properties}
-    unknown = [name for name in given if name not in known]
     typed = {name: _typed(name, v, known[name]) for name, v in given.items() if name in known}
+    unknown = [name for name in given if name not in known]
     if unknown:
-        raise StatementError(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}")
-    _check_formats(typed)
+        raise _refusal(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}")
+    for name, value in typed.items():
+        check = _CHECKS.get(name)
+        if check is not None and value is not None:
+            check(name, value)
+    _check_together({name for name, value in typed.items() if value is not None})
     return WithClause(typed)
+
+
+def _refusal(message: str) -> StatementError:
+    return StatementError(f"Failed to prepare statement: {message}")
+
+
+def _invalid(name: str, value: object, reason: str) -> StatementError:
+    return _refusal(f"Invalid value {value} for property {name}: {reason}")
+
+
+# -------------------------------------------------------------------------------------- types
+
+_EXPECTED = {
+    "int": "a 32-bit integer",
+    "short": "a 16-bit integer",
+    "long": "a 64-bit integer (i.e. long)",
+    "string": "a string",
+}
+_BITS = {"short": 15, "int": 31, "long": 63}
+_JAVA: dict[type, str] = {
+    bool: "java.lang.Boolean",
+    int: "java.lang.Integer",
+    str: "java.lang.String",
+    float: "java.lang.Double",
+    decimal.Decimal: "java.math.BigDecimal",
+}
 
 
 def _typed(name: str, value: object, kind: str) -> object:
     match kind, value:
-        case ("string", str()) | ("boolean", bool()) | (_, None):
+        case "string", str(text):
+            return text.strip()
+        case ("boolean", bool()) | (_, None):
             return value
         case ("boolean", str(text)) if text.strip().lower() in ("true", "false"):
             return text.strip().lower() == "true"
+        case "boolean", _:
+            raise _invalid(name, value, "Expected value to be either true or false")
         case ("int" | "short" | "long", int() | str()) if not isinstance(value, bool):
-            try:
-                number = int(value)
-            except ValueError:
-                raise _not_a_number(name, value) from None
-            if -(2 ** _BITS[kind]) <= number < 2 ** _BITS[kind]:
-                return number
-    java = {bool: "Boolean", int: "Integer", str: "String", float: "Double"}.get(type(value))
-    raise StatementError(
-        f"Invalid value {value} for property {name}: Expected value to be {_EXPECTED[kind]}, "
-        f"but it was a java.lang.{java or 'Object'}"
+            return _number(name, value, kind)
+    java = _JAVA.get(type(value), "java.lang.Object")
+    raise _invalid(name, value, f"Expected value to be {_EXPECTED[kind]}, but it was a {java}")
+
+
+def _number(name: str, value: int | str, kind: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = 2 ** _BITS["long"]
+    if -(2 ** _BITS[kind]) <= number < 2 ** _BITS[kind]:
+        return number
+    if isinstance(value, str):
+        raise _invalid(name, value, f"Not a number of type {kind.upper()}")
+    raise _invalid(
+        name, value, f"Expected value to be {_EXPECTED[kind]}, but it was a java.lang.Long"
     )
 
 
-def _not_a_number(name: str, value: object) -> StatementError:
-    return StatementError(f"Invalid value {value} for property {name}: Not a number of type INT")
+# ------------------------------------------------------------------------------------- values
 
 
-def _check_formats(given: Mapping[str, object]) -> None:
+def _one_of(*choices: str) -> Callable[[str, object], None]:
+    def check(name: str, value: object) -> None:
+        if str(value).upper() not in choices:
+            raise _invalid(name, value, f"String must be one of: {', '.join(choices)}, null")
+
+    return check
+
+
+def _parses(parse: Callable[[str], object]) -> Callable[[str, object], None]:
+    def check(name: str, value: object) -> None:
+        try:
+            parse(str(value))
+        except (StatementError, ValueError) as e:
+            raise _refusal(f"Configuration {name} is invalid: {e}") from None
+
+    return check
+
+
+def _at_least_one(what: str) -> Callable[[str, object], None]:
+    def check(name: str, value: object) -> None:
+        if isinstance(value, int) and value < 1:
+            raise _invalid(name, value, f"{what} must be larger than 0")
+
+    return check
+
+
+def _not_empty(name: str, value: object) -> None:
+    if not value:
+        raise _invalid(name, value, "String must be non-empty")
+
+
+def _date_pattern(name: str, value: object) -> None:
+    try:
+        check_pattern(str(value))
+    except ValueError as e:
+        raise _refusal(f"Invalid datetime format for config:{name}, reason:{e}") from None
+
+
+def _automatic(name: str, value: object) -> None:
+    raise StatementError(
+        f"Invalid config variable in the WITH clause: {name}.\n"
+        f"The {name} config is automatically inferred based on the type of source (STREAM or "
+        f"TABLE).\nUsers can't set the {name} config manually."
+    )
+
+
+_CHECKS: dict[str, Callable[[str, object], None]] = {
+    "KAFKA_TOPIC": _not_empty,
+    "PARTITIONS": _at_least_one("Number of partitions"),
+    "CLEANUP_POLICY": _automatic,
+    "TIMESTAMP_FORMAT": _date_pattern,
+    "KEY_PROTOBUF_NULLABLE_REPRESENTATION": _one_of("OPTIONAL", "WRAPPER"),
+    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": _one_of("OPTIONAL", "WRAPPER"),
+    "KEY_DELIMITER": _parses(parse_delimiter),
+    "VALUE_DELIMITER": _parses(parse_delimiter),
+    "WINDOW_TYPE": _one_of("SESSION", "HOPPING", "TUMBLING"),
+    "WINDOW_SIZE": _parses(parse_duration),
+}
+
+# ----------------------------------------------------------------------------------- together
+
+# Properties that say how single fields of one side lie: a statement may give one of them.
+WRAPPING: dict[str, tuple[str, ...]] = {
+    "key": ("WRAP_SINGLE_KEYS", "WRAP_SINGLE_FIELDS"),
+    "value": ("WRAP_SINGLE_VALUE", "WRAP_SINGLE_VALUES", "WRAP_SINGLE_FIELDS"),
+}
+
+
+def _check_together(given: set[str]) -> None:
     for side in ("KEY_FORMAT", "VALUE_FORMAT"):
-        if "FORMAT" in given and side in given:
-            raise StatementError(
+        if {"FORMAT", side} <= given:
+            raise _refusal(
                 f"Cannot supply both '{side}' and 'FORMAT' properties, as 'FORMAT' sets both key "
                 "and value formats. Either use just 'FORMAT', or use 'KEY_FORMAT' and "
                 "'VALUE_FORMAT'."
             )
-    if "VALUE_AVRO_SCHEMA_FULL_NAME" in given and "VALUE_SCHEMA_FULL_NAME" in given:
-        raise StatementError(
+    if {"VALUE_AVRO_SCHEMA_FULL_NAME", "VALUE_SCHEMA_FULL_NAME"} <= given:
+        raise _refusal(
             "Cannot supply both 'VALUE_AVRO_SCHEMA_FULL_NAME' and 'VALUE_SCHEMA_FULL_NAME' "
             "properties. Please only set 'VALUE_SCHEMA_FULL_NAME'."
+        )
+    for names in WRAPPING.values():
+        twice = [name for name in names if name in given]
+        if len(twice) > 1:
+            raise _refusal(
+                f"Duplicate setting: '{twice[0]}' and '{twice[1]}' cannot both be set, as both say "
+                "how single fields are written."
+            )
+
+
+def check_retention(clause: WithClause, kind: SourceKind, *, windowed: bool) -> None:
+    """A table's topic is compacted; only windows pass."""
+    if kind is SourceKind.TABLE and not windowed and clause.number("RETENTION_MS") is not None:
+        raise StatementError(
+            "Invalid config variable in the WITH clause: RETENTION_MS. Non-windowed tables do not "
+            "support retention."
         )
 
 

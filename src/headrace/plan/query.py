@@ -29,7 +29,13 @@ from headrace.plan.grouping import (
 from headrace.plan.joining import join_stage
 from headrace.plan.partitioning import rekey_stage
 from headrace.plan.projecting import check_clashes, choices, project
-from headrace.plan.properties import COMMON, timestamp_column, with_clause
+from headrace.plan.properties import (
+    COMMON,
+    INSERTED,
+    check_retention,
+    timestamp_column,
+    with_clause,
+)
 from headrace.plan.prune import prune
 from headrace.plan.reading import read_stage
 from headrace.plan.replace import check_source_upgrade
@@ -80,6 +86,7 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
         planning, _Sink(statement.name, check=lambda schema: timestamp_column(clause, schema))
     )
     _check_result_kind(statement, result.kind)
+    check_retention(clause, result.kind, windowed=statement.query.window is not None)
     window = _sink_window(analysis, result)
     sink = sink_source(statement.name, analysis, result, clause, settings, window)
     existing = view.source(statement.name)
@@ -97,6 +104,7 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
 
 def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: Settings) -> Planned:
     """INSERT INTO … SELECT: rows for a stream that exists, in its formats."""
+    with_clause(statement.properties, INSERTED)
     sink = view.source(statement.target)
     if sink is None:
         raise StatementError(

@@ -1,37 +1,81 @@
-"""Formats as the planner sees them: which there are, what they inherit, what they can hold."""
+"""Formats as the planner sees them: what statements say of them, what they inherit and can hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from headrace.formats import format_named
-from headrace.formats.base import Feature, Side
+from headrace.formats.base import WITH_PROPERTIES, Feature, Format, Side
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column, Schema
 from headrace.model.sources import Serde
 from headrace.model.types import Map, quote, walk
 from headrace.plan.properties import WithClause
+from headrace.sql import ast
 
-# Where the WITH clause says what a format calls by its own name.
-_PROPERTIES = {
-    "key": {
-        "KEY_SCHEMA_FULL_NAME": "fullSchemaName",
-        "KEY_DELIMITER": "delimiter",
-        "KEY_SCHEMA_ID": "schemaId",
-        "KEY_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
-    },
-    "value": {
-        "VALUE_SCHEMA_FULL_NAME": "fullSchemaName",
-        "VALUE_AVRO_SCHEMA_FULL_NAME": "fullSchemaName",
-        "VALUE_DELIMITER": "delimiter",
-        "VALUE_SCHEMA_ID": "schemaId",
-        "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": "nullableRepresentation",
-    },
+SIDES: tuple[Side, Side] = ("key", "value")
+# The settings that name the format of a side where the statement does not; None: no default.
+_DEFAULTS: dict[Side, tuple[str, str | None]] = {
+    "key": ("ksql.persistence.default.format.key", "KAFKA"),
+    "value": ("ksql.persistence.default.format.value", None),
 }
 
 
-def check_format(name: str) -> None:
-    format_named(name)
+@dataclass(frozen=True)
+class NamedFormat:
+    """A format with the properties, by its own names, that a statement gives it."""
+
+    format: Format
+    properties: Mapping[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.format.name
+
+
+def default_format(side: Side, settings: Mapping[str, str]) -> str:
+    setting, otherwise = _DEFAULTS[side]
+    name = settings.get(setting) or otherwise
+    if name is None:
+        raise StatementError(
+            f"Statement is missing the '{side.upper()}_FORMAT' property from the WITH clause. "
+            f"Either provide one or set a default via the '{setting}' config."
+        )
+    return name
+
+
+def declared_format(
+    statement: ast.CreateSource, clause: WithClause, side: Side, settings: Mapping[str, str]
+) -> NamedFormat:
+    """The format of a side of a source over a topic."""
+    given = clause.key_format if side == "key" else clause.value_format
+    return named_format(given or default_format(side, settings), clause, side, statement.name)
+
+
+def named_format(
+    name: str,
+    clause: WithClause,
+    side: Side,
+    source: str,
+    inherited: Mapping[str, str] | None = None,
+) -> NamedFormat:
+    """The format of that name with what the WITH clause says of it, if it takes that.
+
+    `source` is what the statement makes: the name of an Avro key's schema is made from it.
+    """
+    format_ = format_named(name)
+    properties = {**(inherited or {}), **_properties(clause, side, format_)}
+    if side == "key" and format_.name == "AVRO":
+        made = f"io.confluent.ksql.avro_schemas.{_avro_name(source)}Key"
+        properties.setdefault("fullSchemaName", made)
+    if "schemaId" in properties and not format_.supports(Feature.INFERENCE):
+        raise StatementError(
+            f"{side.upper()}_FORMAT should support schema inference when {side.upper()}_SCHEMA_ID "
+            f"is provided. Current format is {format_.name}."
+        )
+    format_.check_properties(properties)
+    return NamedFormat(format_, properties)
 
 
 def inherited_properties(source: Serde, format_: str) -> dict[str, str]:
@@ -42,17 +86,18 @@ def inherited_properties(source: Serde, format_: str) -> dict[str, str]:
     return {name: value for name, value in source.properties if name in inheritable}
 
 
-def format_properties(
-    clause: WithClause, side: str, format_: str, source: str | None
-) -> dict[str, str]:
-    """The format's own properties; the name of an Avro key's schema is made from `source`."""
-    given = {
-        own: text
-        for name, own in _PROPERTIES[side].items()
-        if (text := clause.text(name)) is not None
-    }
-    if side == "key" and format_ == "AVRO" and "fullSchemaName" not in given and source:
-        given["fullSchemaName"] = f"io.confluent.ksql.avro_schemas.{_avro_name(source)}Key"
+def _properties(clause: WithClause, side: Side, format_: Format) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for suffix, own in WITH_PROPERTIES.items():
+        name = f"{side.upper()}_{suffix}"
+        text = clause.text(name)
+        if text is None:
+            continue
+        if own == "nullableRepresentation":
+            if own not in format_.properties:
+                raise StatementError(f"Property {name} can only be enabled with protobuf format")
+            text = text.lower()
+        given.setdefault(own, text)
     return given
 
 
@@ -62,19 +107,7 @@ def _avro_name(source: str) -> str:
     return "".join(part.capitalize() for part in clean.split("_"))
 
 
-def check_wrap(clause: WithClause, format_: str, single: bool) -> None:
-    """The released WRAP_SINGLE_VALUE is for single fields only; all need a format that can."""
-    for name in ("WRAP_SINGLE_VALUE", "WRAP_SINGLE_VALUES"):
-        flag = clause.flag(name)
-        if flag is None or (name == "WRAP_SINGLE_VALUES" and not single):
-            continue
-        wanted = Feature.WRAP if flag else Feature.UNWRAP
-        if not format_named(format_).supports(wanted):
-            raise StatementError(
-                f"Format '{format_}' does not support '{name}' set to '{str(flag).lower()}'."
-            )
-        if not single:
-            raise StatementError(f"'{name}' is only valid for single-field value schemas")
+# ------------------------------------------------------------------------------------- columns
 
 
 def check_schema(schema: Schema, key: Serde, value: Serde) -> None:

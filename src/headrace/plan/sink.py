@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headrace.formats.base import Side
 from headrace.model.errors import StatementError
-from headrace.model.schema import Namespace, Schema
-from headrace.model.sources import Serde, Source, SourceKind, WindowedKey
+from headrace.model.schema import Column, Schema
+from headrace.model.sources import Serde, Source, WindowedKey
 from headrace.plan.analysis import Analysis
 from headrace.plan.nodes import Node
 from headrace.plan.properties import WithClause, timestamp_column
 from headrace.plan.serdes import (
-    check_format,
     check_schema,
-    check_wrap,
-    format_properties,
+    default_format,
     inherited_properties,
+    named_format,
 )
+from headrace.plan.wrapping import check_wrap, wrap_inherited, wrap_of_sink
 
 _TOPIC_PREFIX = "ksql.output.topic.name.prefix"
-_KEY_FORMAT = "ksql.persistence.default.format.key"
-_WRAP = {
-    "key": "ksql.persistence.wrap.single.keys",
-    "value": "ksql.persistence.wrap.single.values",
-}
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,8 @@ def sink_source(
     """The stream or table that CREATE … AS SELECT makes."""
     left = analysis.left.source
     key = _key_serde(name, analysis, node.schema, clause, settings, left)
-    value = _value_serde(clause, node.schema, settings, left)
+    value_format = clause.value_format or left.value.format
+    value = _serde(name, "value", value_format, node.schema.value, clause, settings, left.value)
     check_schema(node.schema, key, value)
     return Source(
         name=name,
@@ -58,7 +55,7 @@ def sink_source(
         key=key,
         value=value,
         timestamp=timestamp_column(clause, node.schema),
-        window=window if node.kind is SourceKind.TABLE or window is not None else None,
+        window=window,
         is_sink=True,
     )
 
@@ -81,63 +78,27 @@ def _key_serde(
     if analysis.partitions_by_null:
         format_ = "NONE"
     elif format_ == "NONE" and clause.key_format is None and schema.key:
-        format_ = settings.get(_KEY_FORMAT, "KAFKA")
-    check_format(format_)
-    properties = {
-        **inherited_properties(left.key, format_),
-        **format_properties(clause, "key", format_, name),
-    }
-    wrap = _wrap(clause, "key", settings, left.key)
-    return Serde(format_, wrap, tuple(sorted(properties.items())))
+        format_ = default_format("key", settings)
+    return _serde(name, "key", format_, schema.key, clause, settings, left.key)
 
 
-def _value_serde(
-    clause: WithClause, schema: Schema, settings: Mapping[str, str], left: Source
+def _serde(
+    name: str,
+    side: Side,
+    format_: str,
+    columns: tuple[Column, ...],
+    clause: WithClause,
+    settings: Mapping[str, str],
+    left: Serde,
 ) -> Serde:
-    format_ = clause.value_format or left.value.format
-    check_format(format_)
-    properties = {
-        **inherited_properties(left.value, format_),
-        **format_properties(clause, "value", format_, None),
-    }
-    single = sum(c.namespace is Namespace.VALUE for c in schema) == 1
-    check_wrap(clause, format_, single)
-    wrap = _wrap(clause, "value", settings, left.value)
+    named = named_format(format_, clause, side, name, inherited_properties(left, format_))
+    check_wrap(clause, side, named.name, len(columns))
     return Serde(
-        format_,
-        wrap,
-        tuple(sorted(properties.items())),
-        wrap_inherited=clause.flag("WRAP_SINGLE_VALUE") is None,
+        named.name,
+        wrap_of_sink(clause, side, settings, left),
+        tuple(sorted(named.properties.items())),
+        wrap_inherited=wrap_inherited(clause, side),
     )
-
-
-def _wrap(
-    clause: WithClause, side: str, settings: Mapping[str, str], inherited: Serde
-) -> bool | None:
-    """How single fields are written: as the statement, the left source or the settings say."""
-    explicit = wrap_property(clause, side)
-    if explicit is not None:
-        return explicit
-    if inherited.wrap_inherited and inherited.wrap is not None:
-        return inherited.wrap
-    return default_wrap(settings, side)
-
-
-def wrap_property(clause: WithClause, side: str) -> bool | None:
-    names = {
-        "key": ("WRAP_SINGLE_KEYS", "WRAP_SINGLE_FIELDS"),
-        "value": ("WRAP_SINGLE_VALUE", "WRAP_SINGLE_VALUES", "WRAP_SINGLE_FIELDS"),
-    }[side]
-    given = [name for name in names if clause.flag(name) is not None]
-    if len(given) > 1:
-        raise StatementError(
-            f"Duplicate setting: '{given[0]}' and '{given[1]}' cannot both be set."
-        )
-    return clause.flag(given[0]) if given else None
-
-
-def default_wrap(settings: Mapping[str, str], side: str) -> bool:
-    return settings.get(_WRAP[side], "false").lower() == "true"
 
 
 def topic_options(clause: WithClause, partitions: int | None) -> TopicOptions:

@@ -419,6 +419,10 @@ class ConstraintKind(Enum):
     HEADER = "HEADER"
 
 
+KEY_KINDS = frozenset({ConstraintKind.KEY, ConstraintKind.PRIMARY_KEY})
+HEADER_KINDS = frozenset({ConstraintKind.HEADERS, ConstraintKind.HEADER})
+
+
 @dataclass(frozen=True)
 class Constraint(Node):
     """Where a column is read from, other than the value; `header_key` only for `HEADER('key')`."""

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.model.errors import ParseError, Position
-from headrace.model.schema import HEADERS_TYPE
-from headrace.model.types import BYTES, SqlType, quote, walk
+from headrace.model.schema import header_type_problem
+from headrace.model.types import SqlType, quote, walk
 from headrace.sql import ast
-from headrace.sql.ast import ConnectorType, Constraint, ConstraintKind, Properties, Statement
+from headrace.sql.ast import (
+    HEADER_KINDS,
+    ConnectorType,
+    Constraint,
+    ConstraintKind,
+    Properties,
+    Statement,
+)
 from headrace.sql.cursor import at
 from headrace.sql.printer import display_expression
 from headrace.sql.query_parser import QueryParser
@@ -66,7 +73,7 @@ class StatementParser(QueryParser):
         name = self.identifier()
         type_ = self.type()
         constraint = self._constraint()
-        if constraint is not None:
+        if constraint is not None and constraint.kind in HEADER_KINDS:
             self._check_header(type_, constraint)
         return ast.TableElement(name, type_, constraint, position=position)
 
@@ -91,13 +98,9 @@ class StatementParser(QueryParser):
     def _check_header(self, type_: SqlType, constraint: Constraint) -> None:
         if any(isinstance(part, ast.TypeRef) for part in walk(type_)):
             return  # what it stands for is known only to the catalog
-        if constraint.kind is ConstraintKind.HEADER and type_ != BYTES:
-            self.reject(
-                f"Invalid type for HEADER('{constraint.header_key}') column: "
-                f"expected BYTES, got {type_}"
-            )
-        if constraint.kind is ConstraintKind.HEADERS and type_ != HEADERS_TYPE:
-            self.reject(f"Invalid type for HEADERS column: expected {HEADERS_TYPE}, got {type_}")
+        problem = header_type_problem(type_, constraint.header_key)
+        if problem is not None:
+            self.reject(problem)
 
     def properties(self, *, keep_case: bool = False) -> Properties:
         if not self.accept("WITH"):

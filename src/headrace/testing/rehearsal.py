@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from headrace.catalog.catalog import Catalog
 from headrace.engine.changes import Change, Intent, is_change, plan_change
-from headrace.engine.resolve import resolve_schema
+from headrace.engine.resolve import check_named_schemas, resolve_schema
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import Settings
+from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.properties import DECLARED, with_clause
 from headrace.plan.sink import topic_options
@@ -46,6 +47,9 @@ class PretendedTopics:
 
     def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
         return resolve_schema(statement, settings, self.registry)
+
+    def check_sink(self, sink: Source) -> None:
+        check_named_schemas(sink, self.registry)
 
     def partitions(self, topic: str) -> int | None:
         return self._partitions.get(topic)

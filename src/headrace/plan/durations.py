@@ -1,0 +1,34 @@
+"""Durations as properties write them: `30 SECONDS`."""
+
+from __future__ import annotations
+
+# Nanoseconds in each unit, as the messages list them.
+_UNITS = {
+    "NANOSECONDS": 1,
+    "MICROSECONDS": 1_000,
+    "MILLISECONDS": 1_000_000,
+    "SECONDS": 1_000_000_000,
+    "MINUTES": 60_000_000_000,
+    "HOURS": 3_600_000_000_000,
+    "DAYS": 86_400_000_000_000,
+}
+_MILLISECOND = _UNITS["MILLISECONDS"]
+
+
+def parse_duration(text: str) -> int:
+    """The milliseconds; ValueError, with the reason, for a text that is no duration."""
+    parts = text.split()
+    if len(parts) != 2:
+        raise _invalid(text, f"Expected 2 tokens, got: {len(parts)}")
+    count, unit = parts[0], parts[1].upper()
+    if not count.removeprefix("-").isdecimal():
+        raise _invalid(text, f"Not numeric: '{count}'")
+    known = unit if unit.endswith("S") else f"{unit}S"
+    if known not in _UNITS:
+        listed = ", ".join(_UNITS)
+        raise _invalid(text, f"Unknown time unit: '{unit}'\nSupported time units are: {listed}")
+    return int(count) * _UNITS[known] // _MILLISECOND
+
+
+def _invalid(text: str, reason: str) -> ValueError:
+    return ValueError(f"Invalid duration: '{text}'. {reason}")
