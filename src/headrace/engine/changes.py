@@ -14,11 +14,10 @@ from typing import Protocol, TypeVar
 from headrace.catalog.catalog import Catalog, QueryRecord
 from headrace.model.entities import CommandId
 from headrace.model.errors import StatementError
-from headrace.model.schema import Column, Namespace, Schema
 from headrace.model.settings import Settings, canonical, check_editable
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.binder import resolve_type
-from headrace.plan.ddl import plan_create_source
+from headrace.plan.ddl import plan_alter_source, plan_create_source
 from headrace.plan.nodes import Node
 from headrace.plan.properties import DECLARED, with_clause
 from headrace.plan.query import Planned, plan_create_as, plan_insert_select
@@ -359,27 +358,8 @@ def _drop_type(statement: ast.DropType, catalog: Catalog, intent: Intent) -> Cha
 
 @changes(ast.AlterStream, ast.AlterTable)
 def _alter(statement: ast.AlterSource, catalog: Catalog, intent: Intent) -> Change:
-    wanted = SourceKind.TABLE if isinstance(statement, ast.AlterTable) else SourceKind.STREAM
-    source = catalog.source(statement.name)
-    if source is None:
-        raise StatementError(f"Source {statement.name} does not exist.")
-    if source.kind is not wanted:
-        raise StatementError(
-            f"Incompatible data source type is {source.kind.value}, but statement was ALTER "
-            f"{wanted.value}"
-        )
-    if source.is_sink:
-        raise StatementError("ALTER command is not supported for CREATE ... AS statements.")
-    columns = list(source.schema)
-    for option in statement.options:
-        if any(c.name == option.name for c in columns):
-            raise StatementError(
-                f"Cannot add column `{option.name}` to schema. A column with the same name already "
-                "exists."
-            )
-        type_ = resolve_type(option.type, catalog.type)
-        columns.append(Column(option.name, type_, Namespace.VALUE))
-    altered = replace(source, schema=Schema.of(columns), statement=intent.text)
+    altered = replace(plan_alter_source(statement, catalog), statement=intent.text)
+    wanted = altered.kind
     return Change(
         CommandId(wanted.value.lower(), statement.name, "alter"),
         statement,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from headrace.formats.base import Side
 from headrace.model.errors import StatementError
@@ -104,6 +105,38 @@ def _check_replaceable(
             f"Cannot add {word} '{statement.name}': CREATE OR REPLACE is not supported on source "
             f"{word}s."
         )
+
+
+def plan_alter_source(statement: ast.AlterSource, view: CatalogView) -> Source:
+    """The source with the columns that ALTER STREAM|TABLE adds to its value."""
+    kind = SourceKind.TABLE if isinstance(statement, ast.AlterTable) else SourceKind.STREAM
+    source = view.source(statement.name)
+    if source is None:
+        raise StatementError(f"Source {statement.name} does not exist.")
+    if source.kind is not kind:
+        raise StatementError(
+            f"Incompatible data source type is {source.kind.value}, but statement was ALTER "
+            f"{kind.value}"
+        )
+    if source.read_only:
+        word = kind.value.lower()
+        raise StatementError(
+            f"Cannot alter {word} '{source.name}': ALTER operations are not supported on source "
+            f"{word}s."
+        )
+    if source.is_sink:
+        raise StatementError("ALTER command is not supported for CREATE ... AS statements.")
+    columns = list(source.schema)
+    for option in statement.options:
+        if any(c.name == option.name for c in columns):
+            raise StatementError(
+                f"Cannot add column {quote(option.name)} to schema. A column with the same name "
+                "already exists."
+            )
+        columns.append(_column(ast.TableElement(option.name, option.type), kind, view.type))
+    schema = Schema.of(columns)
+    check_schema(schema, source.key, source.value)
+    return replace(source, schema=schema)
 
 
 # ------------------------------------------------------------------------------------- columns
