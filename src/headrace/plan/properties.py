@@ -127,7 +127,8 @@ def _refusal(message: str) -> StatementError:
 
 
 def _invalid(name: str, value: object, reason: str) -> StatementError:
-    return _refusal(f"Invalid value {value} for property {name}: {reason}")
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return _refusal(f"Invalid value {shown} for property {name}: {reason}")
 
 
 # -------------------------------------------------------------------------------------- types
