@@ -1,12 +1,14 @@
 """How fast kernels run on Spark: rows per second, and what a small batch costs beside a big table.
 
-    python bench/kernels.py [aggregate|windows|join|growth|latency] …
+    python bench/kernels.py [aggregate|windows|join|growth|latency|memory] …
 
 Rows come from files, so that nothing but the kernel, its state and Spark's own work is measured.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 import sys
 import tempfile
@@ -22,6 +24,8 @@ from headrace.spark.bucket import Input, apply_kernel
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.steps import Call
 from headrace.spark.kernels.stream_table_join import StreamTableJoin
+from headrace.spark.session import start_session
+from headrace.topics.jars import ensure_jars
 
 SCHEMA = "k string, v bigint, `$time` bigint, `$null` boolean, `$partition` int, `$offset` bigint"
 KEY = [StructField("k", StringType())]
@@ -43,26 +47,11 @@ class Count:
 
 
 def session(work: Path) -> SparkSession:
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.caseSensitive": "true",
-        "spark.local.dir": str(work / "tmp"),
-        "spark.driver.memory": "2g",
-        "spark.log.level": "ERROR",
-        "spark.sql.streaming.stateStore.providerClass": (
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        ),
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    }
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return start_session(
+        ensure_jars(print).spark,
+        {"spark.master": "local[2]", "spark.sql.streaming.numRecentProgressUpdates": "100"},
+        work,
+    )
 
 
 class Feed:
@@ -140,7 +129,7 @@ def report(name: str, batches: list[dict[str, Any]]) -> None:
 
 
 def aggregate(spark: SparkSession, work: Path) -> None:
-    for keys in (100, 10_000, 1_000_000):
+    for keys in (10_000, 1_000_000):
         for coalesce in (False, True):
             feed = Feed(spark, work / f"aggregate{keys}{coalesce}")
             for _ in range(4):
@@ -182,11 +171,64 @@ def growth(spark: SparkSession, work: Path) -> None:
         print(f"1,050 rows against {keys}: median {times[len(times) // 2]} ms, all {times}")
 
 
+def latency(spark: SparkSession, work: Path) -> None:
+    """What a batch of one row costs, warm: no kernel, one, two in a row."""
+
+    def once(rows: DataFrame) -> DataFrame:
+        return counting(rows)
+
+    def twice(rows: DataFrame) -> DataFrame:
+        first = counting(rows).withColumnRenamed("n", "v")
+        return counting(first)
+
+    plans: dict[str, Callable[[DataFrame], DataFrame]] = {
+        "no kernel": lambda rows: rows,
+        "one kernel": once,
+        "two kernels": twice,
+    }
+    for name, plan in plans.items():
+        feed = Feed(spark, work / f"latency-{name}")
+        for _ in range(25):
+            feed.add(1, 10)
+        times = sorted(b["ms"] for b in run(plan(feed.rows()), work / f"c-{name}")[5:])
+        print(f"one row, {name}: median {times[len(times) // 2]} ms, worst {times[-1]} ms")
+
+
+def memory(spark: SparkSession, work: Path) -> None:
+    """2M distinct keys in an aggregate: what all processes hold at the end."""
+    feed = Feed(spark, work / "memory")
+    for _ in range(10):
+        feed.add(200_000, 0, ordered=True)
+    for _ in range(3):
+        feed.add(50_000, 2_000_000)
+    report("aggregate, up to 2M keys", run(counting(feed.rows()), work / "c-memory"))
+    sizes = resident(os.getpid())
+    print(f"resident MiB: {sizes} = {sum(sizes)}")
+
+
+def resident(process: int) -> list[int]:
+    """The MiB of a process and all its descendants."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            pid, rest = stat.read_text().split(" ", 1)
+            parents.setdefault(int(rest.rsplit(")", 1)[1].split()[1]), []).append(int(pid))
+    found, todo = [], [process]
+    while todo:
+        pid = todo.pop()
+        todo += parents.get(pid, [])
+        pages = int((Path("/proc") / str(pid) / "statm").read_text().split()[1])
+        found.append(pages * os.sysconf("SC_PAGE_SIZE") // 2**20)
+    return found
+
+
 BENCHES: dict[str, Callable[[SparkSession, Path], None]] = {
     "aggregate": aggregate,
     "windows": windows,
     "join": join,
     "growth": growth,
+    "latency": latency,
+    "memory": memory,
 }
 
 
