@@ -15,12 +15,18 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from headrace.topics.epoch import EpochProducer
+
 # The columns a DataFrame must have to be written.
 KEY, VALUE, TIME, DEAD, LOG = "$key", "$value", "$time", "$dead", "$log"
 FAILED = "$failed"  # if there: rows whose log entries are found elsewhere
 WRITTEN_SCHEMA = "written bigint, failed bigint"
 
+# How long a record of time 0 may take.
+EPOCH_SECONDS = 120.0
+
 _producers: dict[tuple[tuple[str, str], ...], Any] = {}
+_epoch_producers: dict[tuple[tuple[str, str], ...], EpochProducer] = {}
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ def _produce(producer: Any, batch: pa.RecordBatch, target: SinkTarget, delivery:
     times = columns[TIME].to_pylist()
     dead = columns[DEAD].to_pylist() if DEAD in columns else None
     logs = columns[LOG].to_pylist() if LOG in columns else None
+    if 0 in times:
+        producer = _TwoProducers(producer, epoch_producer_for(target.client))
     topic, done, send = target.topic, delivery.done, producer.produce
     for i, value in enumerate(values):
         if dead is None or not dead[i]:
@@ -77,6 +85,8 @@ def _produce(producer: Any, batch: pa.RecordBatch, target: SinkTarget, delivery:
             for entry in logs[i]:
                 _send_entry(producer, target.log_topic, entry, done)
     producer.poll(0)
+    if isinstance(producer, _TwoProducers):
+        producer.finish()
     return len(values)
 
 
@@ -87,6 +97,36 @@ def _send_entry(producer: Any, topic: str, entry: str, done: Callable[..., None]
             return
         except BufferError:
             producer.poll(0.05)
+
+
+class _TwoProducers:
+    """Keeps the order of rows of which some bear the time 0, which the usual client cannot write:
+    before the one writes, the other has finished."""
+
+    def __init__(self, usual: Any, epoch: EpochProducer) -> None:
+        self._usual = usual
+        self._epoch = epoch
+        self.poll = usual.poll
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        *,
+        on_delivery: Callable[..., None],
+        timestamp: int | None = None,
+    ) -> None:
+        if timestamp == 0:
+            self._usual.flush()
+            self._epoch.send(topic, value, key)
+            return
+        self.finish()
+        more = {} if timestamp is None else {"timestamp": timestamp}
+        self._usual.produce(topic, value, key, on_delivery=on_delivery, **more)
+
+    def finish(self) -> None:
+        self._epoch.flush(EPOCH_SECONDS)
 
 
 class Delivery:
@@ -125,3 +165,10 @@ def producer_for(client: tuple[tuple[str, str], ...]) -> Any:
         producer = _producers[client] = Producer(settings)
         atexit.register(producer.flush, 5)
     return _producers[client]
+
+
+def epoch_producer_for(client: tuple[tuple[str, str], ...]) -> EpochProducer:
+    """This process's producer for records of time 0; most processes never need one."""
+    if client not in _epoch_producers:
+        _epoch_producers[client] = EpochProducer(dict(client))
+    return _epoch_producers[client]

@@ -67,6 +67,11 @@ class KafkaConnection:
     def bootstrap_servers(self) -> str:
         return self.settings["bootstrap.servers"]
 
+    @property
+    def producer_settings(self) -> dict[str, str]:
+        """What a producer gets, in librdkafka's names."""
+        return self._translated.for_producer()
+
     def producer(self, **settings: str | int | bool) -> Producer:
         """A producer that partitions as the Java client does. Keywords: `linger_ms=0`, …"""
         defaults = {"partitioner": "murmur2_random", "linger.ms": "5"}

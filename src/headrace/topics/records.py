@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from threading import Event
 from types import TracebackType
 from typing import Self, cast
@@ -14,6 +15,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.client import SILENCE, KafkaConnection
+from headrace.topics.epoch import EpochProducer, EpochWriteError
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -41,7 +43,7 @@ class NewRecord:
     """A record to be written.
 
     Without a partition, the key's murmur2 hash chooses it, as in the Java client. Without a
-    timestamp, or with 0, which librdkafka cannot tell from none, it gets the current time.
+    timestamp it gets the current time.
     """
 
     topic: str
@@ -70,12 +72,30 @@ class RecordWriter:
         self._producer: Producer = connection.producer(
             **({"delivery_timeout_ms": timeout} if given is None else {}) | settings
         )
+        self._epoch: EpochProducer | None = None
 
     def write(self, record: NewRecord) -> Written:
         return self.write_all([record])[0]
 
     def write_all(self, records: Iterable[NewRecord]) -> list[Written]:
         """Writes in order; fails if any record could not be written, after all were tried."""
+        written: list[Written] = []
+        for is_epoch, run in groupby(records, _is_epoch):
+            write = self._write_epoch if is_epoch else self._write_run
+            written += write(run)
+        return written
+
+    def _write_epoch(self, records: Iterable[NewRecord]) -> list[Written]:
+        if self._epoch is None:
+            self._epoch = EpochProducer(self._connection.producer_settings)
+        try:
+            for r in records:
+                self._epoch.send(r.topic, r.value, r.key, r.headers, r.partition)
+            return [Written(*place) for place in self._epoch.flush(self._connection.timeout)]
+        except EpochWriteError as e:
+            raise self._connection.unavailable(str(e)) from e
+
+    def _write_run(self, records: Iterable[NewRecord]) -> list[Written]:
         deliveries: list[_Delivery] = []
         for record in records:
             delivery = _Delivery(record.topic)
@@ -92,6 +112,8 @@ class RecordWriter:
     def close(self) -> None:
         self._producer.flush(self._connection.timeout)
         self._producer.close()
+        if self._epoch is not None:
+            self._epoch.close()
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +136,7 @@ class RecordWriter:
                         value=record.value,
                         key=record.key,
                         headers=list(record.headers) or None,
-                        timestamp=record.timestamp or 0,
+                        timestamp=_timestamp(record),
                         partition=-1 if record.partition is None else record.partition,
                         on_delivery=delivery.report,
                     )
@@ -134,6 +156,18 @@ class RecordWriter:
                 "and this client's max.request.size."
             )
         return self._connection.error(error, topic)
+
+
+def _is_epoch(record: NewRecord) -> bool:
+    return record.timestamp == 0 and all(value is not None for _, value in record.headers)
+
+
+def _timestamp(record: NewRecord) -> int:
+    """For librdkafka, to which 0 means now. Of the records of time 0 only those with a header
+    that has no value come here, which the other client cannot write: they are 1 ms late."""
+    if record.timestamp is None:
+        return 0
+    return max(record.timestamp, 1)
 
 
 class _Delivery:
