@@ -1,13 +1,27 @@
 """Both faces of each format say the same: of random rows, and of records in odd or broken shape."""
 
+import json
+import struct
+
 import pytest
 from format_samples import Samples, comparable, outcome
 
 from headrace.formats import FORMATS
-from headrace.formats.base import Layout
+from headrace.formats.base import Layout, RegistrySchema
+from headrace.formats.registered import header
 from headrace.model.representation import spark_type
 from headrace.model.schema import Column
-from headrace.model.types import BIGINT, BYTES, DOUBLE, INTEGER, STRING, base_name, walk
+from headrace.model.types import (
+    BIGINT,
+    BYTES,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    Decimal,
+    Map,
+    base_name,
+    walk,
+)
 
 pytestmark = pytest.mark.heavy
 ROWS = 40
@@ -90,3 +104,69 @@ def test_delimited(spark, seed):
 def test_kafka(spark, type_):
     layout = Layout((Column("K", type_),), wrapped=False, topic="t")
     check_faces(spark, FORMATS["KAFKA"], layout, Samples(1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_avro(spark, seed):
+    samples = Samples(seed)
+    layout = Layout(
+        samples.columns(single=seed % 2 == 1), wrapped=seed % 4 != 3, topic="t", schema_id=300
+    )
+    rows, written = check_faces(spark, FORMATS["AVRO"], layout, samples)
+    python = FORMATS["AVRO"].python(layout)
+    for row, data in zip(rows, written, strict=True):
+        if data is not None:
+            assert comparable(python.decode(data)) == comparable(row)
+
+
+def test_avro_of_several_writers(spark):
+    """Each record is read by the schema it bears; what Spark cannot read natively too."""
+    columns = (
+        Column("A", STRING),
+        Column("B", BIGINT),
+        Column("C", Decimal(4, 1)),
+        Column("D", Map(STRING, DOUBLE)),
+    )
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
+    writers = {
+        1: [("a", "int"), ("b", "int"), ("c", decimal), ("d", {"type": "map", "values": "float"})],
+        2: [("A", "double"), ("B", ["long", "null"]), ("x", "string")],
+        3: [("B", "string")],
+        4: [("A", {"type": "enum", "name": "E", "symbols": ["X", "Y"]})],
+    }
+    schemas = tuple(
+        (
+            id_,
+            RegistrySchema(
+                json.dumps(
+                    {
+                        "type": "record",
+                        "name": "R",
+                        "fields": [{"name": n, "type": t} for n, t in fields],
+                    }
+                ),
+                "AVRO",
+            ),
+        )
+        for id_, fields in writers.items()
+    )
+    layout = Layout(columns, topic="t", writers=schemas)
+    half = struct.pack("<f", 0.5)
+    records = [
+        header(1) + b"\x04\x06\x04\x00\x82" + b"\x02\x02k" + half + b"\x00",
+        header(1) + b"\x04\x06\x04\x00\x81" + b"\x00",
+        header(1) + b"\x04\x06\x04\x00\x82" + (b"\x04" + (b"\x02k" + half) * 2 + b"\x00"),
+        header(2) + struct.pack("<d", 1.5) + b"\x00\x08\x02x",
+        header(2) + struct.pack("<d", 1.5) + b"\x02\x02x",
+        header(3) + b"\x02x",
+        header(4) + b"\x02",
+        header(4) + b"\x08",
+        header(5) + b"\x08",
+        b"\x01\x00\x00\x00\x01",
+        b"\x00\x00",
+        None,
+    ]
+    avro = FORMATS["AVRO"]
+    expected = [outcome(avro.python(layout).decode, r) for r in records]
+    assert [e is None for _, e in expected] == [c == "+" for c in "+-+++-+----+"]
+    assert spark_decode(spark, avro, layout, records) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.formats.avro import AvroFormat
 from headrace.formats.base import Format
 from headrace.formats.delimited import DelimitedFormat
 from headrace.formats.json import JsonFormat
@@ -10,7 +11,7 @@ from headrace.formats.none import NoneFormat
 from headrace.model.errors import StatementError
 
 FORMATS: dict[str, Format] = {
-    f.name: f for f in (DelimitedFormat(), JsonFormat(), KafkaFormat(), NoneFormat())
+    f.name: f for f in (AvroFormat(), DelimitedFormat(), JsonFormat(), KafkaFormat(), NoneFormat())
 }
 
 

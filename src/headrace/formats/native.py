@@ -137,11 +137,26 @@ def _decode(format_name: str, layout: Layout, data: pa.Array) -> pa.Array:
             error = e.message
         rows.append(row)
         errors.append(error)
+    try:
+        array = _struct_array(layout.struct, row_type, rows)
+    except (pa.ArrowException, OverflowError):
+        array = _fitting_rows(layout, row_type, rows, errors)
     return pa.StructArray.from_arrays(
-        [_struct_array(layout.struct, row_type, rows), pa.array(errors, pa.string())],
-        fields=list(result_type),
-        mask=data.is_null(),
+        [array, pa.array(errors, pa.string())], fields=list(result_type), mask=data.is_null()
     )
+
+
+def _fitting_rows(
+    layout: Layout, row_type: pa.DataType, rows: list[Row | None], errors: list[str | None]
+) -> pa.Array:
+    """The rows one by one; one with a value that Spark cannot hold becomes an error."""
+    for i, row in enumerate(rows):
+        try:
+            _struct_array(layout.struct, row_type, [row])
+        except (pa.ArrowException, OverflowError) as e:
+            rows[i] = None
+            errors[i] = f"Error deserializing message from topic: {layout.topic}\n{e}"
+    return _struct_array(layout.struct, row_type, rows)
 
 
 def _struct_array(type_: Struct, arrow: pa.DataType, rows: list[Row | None]) -> pa.Array:

@@ -1,0 +1,398 @@
+"""AVRO: records of a registered schema, read as any writer wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+
+from headrace.formats import avro_binary, avro_schema, connect
+from headrace.formats.avro_schema import Node
+from headrace.formats.base import (
+    ColumnCodec,
+    Feature,
+    Layout,
+    RegistryFormat,
+    RegistrySchema,
+    RowCodec,
+    Side,
+)
+from headrace.formats.json import check_map_keys
+from headrace.formats.native import NativeFirst
+from headrace.formats.registered import (
+    RegisteredRows,
+    header_column,
+    payload_column,
+)
+from headrace.model.errors import StatementError
+from headrace.model.fallible import Fallible
+from headrace.model.representation import spark_type
+from headrace.model.schema import Column
+from headrace.model.types import (
+    Array,
+    Decimal,
+    Field,
+    Map,
+    SqlType,
+    Struct,
+    base_name,
+)
+
+
+class AvroFormat(RegistryFormat):
+    name = "AVRO"
+    features = frozenset({Feature.WRAP, Feature.UNWRAP, Feature.INFERENCE})
+    properties = frozenset({"fullSchemaName", "schemaId"})
+
+    def check_columns(
+        self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
+    ) -> None:
+        check_map_keys(columns, "Avro only supports MAPs with STRING keys")
+        avro_schema.check_names([Field(c.name, c.type) for c in columns])
+
+    def to_registry(self, layout: Layout) -> RegistrySchema:
+        name = layout.option("fullSchemaName") or avro_schema.DEFAULT_NAME
+        return RegistrySchema(avro_schema.schema_text(layout.type, name.strip()), "AVRO")
+
+    def columns_from_registry(
+        self,
+        schema: RegistrySchema,
+        side: Side,
+        wrapped: bool,
+        properties: Mapping[str, str],
+        *,
+        keep_case: bool = False,
+    ) -> list[Field]:
+        try:
+            shape = avro_schema.shape(avro_schema.parse(schema.text))
+        except ValueError as e:
+            raise StatementError(str(e)) from e
+        return connect.infer_columns(shape, side, wrapped=wrapped, keep_case=keep_case)
+
+    def python(self, layout: Layout) -> RowCodec:
+        return AvroRows(layout)
+
+    def spark(self, layout: Layout) -> ColumnCodec:
+        return AvroColumns(self.name, layout)
+
+
+class AvroRows(RegisteredRows):
+    def own_schema(self) -> RegistrySchema:
+        return AvroFormat().to_registry(self.layout)
+
+    def payload_reader(self, schema: RegistrySchema) -> Callable[[bytes], Any]:
+        node = avro_schema.parse(schema.text)
+        type_ = self.layout.type
+        convert = connect.reader(avro_type(type_), avro_schema.shape(node))
+        restore = renamed(type_, back=True)
+        read = avro_binary.decoder(node)
+        topic = self.layout.topic
+
+        def decode(payload: bytes) -> Any:
+            try:
+                value = read(avro_binary.Source(payload))
+            except (ValueError, RecursionError) as e:
+                raise ValueError(
+                    f"Failed to deserialize data for topic {topic} to Avro: \n{e}"
+                ) from e
+            return restore(convert(value))
+
+        return decode
+
+    def payload_writer(self, schema: RegistrySchema | None) -> Callable[[Any], bytes]:
+        type_ = self.layout.type
+        if schema is None:
+            node = avro_schema.parse(self.own_schema().text)
+            prepare = renamed(type_)
+        else:
+            node = avro_schema.parse(schema.text)
+            prepare = connect.writable(type_, avro_schema.shape(node))
+        write = avro_binary.encoder(node)
+
+        def encode(value: Any) -> bytes:
+            out = bytearray()
+            write(out, prepare(value))
+            return bytes(out)
+
+        return encode
+
+
+def renamed(type_: SqlType, *, back: bool = False) -> Callable[[Any], Any]:
+    """Values with field names as Avro has them, or back; mostly nothing is to be done."""
+    if avro_type(type_) == type_:
+        return lambda value: value
+    match type_:
+        case Array(element):
+            inner = renamed(element, back=back)
+            return lambda items: items and [inner(x) for x in items]
+        case Map(_, value):
+            inner = renamed(value, back=back)
+            return lambda entries: entries and {k: inner(v) for k, v in entries.items()}
+        case Struct(fields):
+            parts = [
+                (f.name, avro_schema.field_name(f.name), renamed(f.type, back=back)) for f in fields
+            ]
+            if back:
+                return lambda row: row and {name: f(row[avro]) for name, avro, f in parts}
+            return lambda row: row and {avro: f(row.get(name)) for name, avro, f in parts}
+    return lambda value: value
+
+
+def avro_type(type_: SqlType) -> SqlType:
+    """The type with field names as Avro has them."""
+    match type_:
+        case Array(element):
+            return Array(avro_type(element))
+        case Map(key, value):
+            return Map(key, avro_type(value))
+        case Struct(fields):
+            return Struct(
+                tuple(Field(avro_schema.field_name(f.name), avro_type(f.type)) for f in fields)
+            )
+    return type_
+
+
+# ---------------------------------------------------------------- Spark columns
+
+_MAX_PRECISION = 38
+
+
+class AvroColumns(NativeFirst):
+    """`from_avro` by the writer's schema, where Spark can read that as the columns are."""
+
+    def attempt(self, data: SparkColumn) -> SparkColumn:
+        from pyspark.sql.avro.functions import from_avro
+
+        payload = payload_column(data)
+        parsed = [
+            F.when(
+                F.substring(data, 1, 5) == header_column(id_),
+                from_avro(payload, writer.text, {"mode": "PERMISSIVE"}),
+            ).alias(f"w{id_}")
+            for id_, writer in self._native_writers()
+        ]
+        return F.struct(F.lit(0).alias("none"), *parsed)
+
+    def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
+        rows: list[SparkColumn] = []
+        unsure: list[SparkColumn] = []
+        for id_, writer in self._native_writers():
+            parsed = attempt[f"w{id_}"]
+            native = _native(self.layout.type, writer.node, parsed)
+            assert native is not None
+            row = native.value
+            if not self.layout.wrapped:
+                row = F.struct(row.alias(self.layout.columns[0].name))
+            rows.append(F.when(_is_parsed(writer.node, parsed), row))
+            if native.unsure is not None:
+                unsure.append(F.coalesce(parsed.isNotNull() & native.unsure, F.lit(False)))
+        if not rows:
+            return F.lit(None).cast(spark_type(self.layout.struct)), F.lit(True)
+        row = F.coalesce(*rows)
+        return row, reduce(or_, unsure, row.isNull())
+
+    def encode(self, row: SparkColumn) -> Fallible:
+        layout = self.layout
+        if layout.physical is not None or layout.schema_id is None:
+            return super().encode(row)
+        from pyspark.sql.avro.functions import to_avro
+
+        value = row if layout.wrapped else row[layout.columns[0].name]
+        text = _spark_text(AvroFormat().to_registry(layout).text)
+        # Spark writes what it is given: the schema says the same for nested nulls, and a null
+        # as a whole is no record.
+        encoded = to_avro(_entries(layout.type, value), text)
+        return Fallible(
+            F.when(value.isNotNull(), F.concat(header_column(layout.schema_id), encoded))
+        )
+
+    def _native_writers(self) -> list[tuple[int, _Writer]]:
+        schemas = dict(self.layout.writers)
+        layout = self.layout
+        if layout.schema_id is not None:
+            own = layout.physical or AvroFormat().to_registry(layout)
+            schemas.setdefault(layout.schema_id, own)
+        writers = []
+        for id_, schema in schemas.items():
+            try:
+                node = avro_schema.parse(schema.text)
+                connect.reader(avro_type(layout.type), avro_schema.shape(node))
+            except ValueError:
+                continue  # every record of it is an error, which Python words
+            if _native(layout.type, node, F.lit(None)) is not None:
+                writers.append((id_, _Writer(_spark_text(schema.text), node)))
+        return writers
+
+
+def _is_parsed(node: Node, parsed: SparkColumn) -> SparkColumn:
+    """Spark gives a record of nulls for one that it cannot parse, so of such Python judges."""
+    node = node.only_branch or node
+    if node.type != "record":
+        return parsed.isNotNull()
+    return reduce(or_, (parsed[name].isNotNull() for name, _, _ in node.fields), F.lit(False))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    text: str
+    node: Node
+
+
+@dataclass(frozen=True)
+class _Native:
+    value: SparkColumn
+    unsure: SparkColumn | None = None
+
+
+def _spark_text(text: str) -> str:
+    """The schema without what would make Spark read dates as dates; the bytes are the same."""
+    return json.dumps(_plain(json.loads(text)))
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_plain(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    decimal = schema.get("logicalType") == "decimal" and schema.get("precision", 64) <= 38
+    kept = {k: _plain(v) for k, v in schema.items() if k in _KEPT}
+    if decimal:
+        kept |= {k: schema[k] for k in ("logicalType", "precision", "scale") if k in schema}
+    return kept
+
+
+_KEPT = frozenset({"type", "name", "namespace", "fields", "items", "values", "symbols", "size"})
+
+
+def _native(type_: SqlType, node: Node, parsed: SparkColumn) -> _Native | None:
+    """What Spark parsed as the type that the columns have; None where that is not plain."""
+    if node.type == "union":
+        only = node.only_branch
+        return None if only is None else _native(type_, only, parsed)
+    match type_:
+        case Array(element):
+            if node.items is None or node.items.is_map_entry:
+                return None
+            return _native_array(element, node.items, parsed)
+        case Map(_, value):
+            return _native_map(value, node, parsed)
+        case Struct(fields):
+            return _native_struct(fields, node, parsed)
+        case Decimal():
+            return _native_decimal(type_, node, parsed)
+    if node.is_decimal:
+        return None
+    if base_name(type_) == "STRING" and node.type in ("float", "double"):
+        return None  # Java before 19 prints some with a digit too many
+    if node.type == "string":
+        return _Native(F.make_valid_utf8(parsed))
+    return _Native(parsed.cast(spark_type(type_)))
+
+
+def _native_decimal(type_: Decimal, node: Node, parsed: SparkColumn) -> _Native | None:
+    precision, scale = int(node.props.get("precision", 64)), int(node.props.get("scale", 0))
+    if precision > _MAX_PRECISION or type_.precision > _MAX_PRECISION or scale > precision:
+        return None
+    value = parsed.cast(spark_type(type_))
+    if scale <= type_.scale and precision - scale <= type_.precision - type_.scale:
+        return _Native(value)
+    return _Native(value, parsed.isNotNull() & ~parsed.eqNullSafe(value))
+
+
+def _native_array(element: SqlType, items: Node, parsed: SparkColumn) -> _Native | None:
+    probe = _native(element, items, F.lit(None))
+    if probe is None:
+        return None
+
+    def pick(part: str) -> Callable[[SparkColumn], SparkColumn]:
+        return lambda item: getattr(_native(element, items, item), part)
+
+    unsure = None if probe.unsure is None else F.exists(parsed, pick("unsure"))
+    return _Native(F.transform(parsed, pick("value")), unsure)
+
+
+def _native_map(value: SqlType, node: Node, parsed: SparkColumn) -> _Native | None:
+    if node.type == "map" and node.items is not None:
+        keys, values = F.map_keys(parsed), F.map_values(parsed)
+        inner = _native_array(value, node.items, values)
+        doubled = F.size(keys) != F.size(F.array_distinct(keys))
+    elif node.type == "array" and node.items is not None and node.items.is_map_entry:
+        parts = {name: part for name, part, _ in node.items.fields}
+        key = parts["key"].only_branch or parts["key"]
+        if key.type != "string":
+            return None
+        keys = F.transform(parsed, lambda entry: entry["key"])
+        values = F.transform(parsed, lambda entry: entry["value"])
+        inner = _native_array(value, parts["value"], values)
+        doubled = F.size(keys) != F.size(F.array_distinct(keys))
+        doubled |= F.exists(keys, lambda k: k.isNull())
+    else:
+        return None
+    if inner is None:
+        return None
+    unsure = doubled if inner.unsure is None else doubled | inner.unsure
+    # A map with doubled or null keys cannot be built at all; its record is Python's anyway.
+    return _Native(F.when(~doubled, F.map_from_arrays(keys, inner.value)), unsure)
+
+
+def _native_struct(fields: tuple[Field, ...], node: Node, parsed: SparkColumn) -> _Native | None:
+    if node.type != "record":
+        return None
+    parts = {name: part for name, part, _ in node.fields}
+    named = tuple(Field(avro_schema.field_name(f.name), f.type) for f in fields)
+    matched = connect.matched_fields(named, avro_schema.shape(node))
+    values: list[SparkColumn] = []
+    unsure: list[SparkColumn] = []
+    for f in fields:
+        if avro_schema.field_name(f.name) not in matched:
+            values.append(F.lit(None).cast(spark_type(f.type)).alias(f.name))
+            continue
+        name, _ = matched[avro_schema.field_name(f.name)]
+        native = _native(f.type, parts[name], parsed[name])
+        if native is None:
+            return None
+        values.append(native.value.alias(f.name))
+        if native.unsure is not None:
+            unsure.append(native.unsure)
+    value = F.when(parsed.isNotNull(), F.struct(*values))
+    return _Native(value, reduce(or_, unsure) if unsure else None)
+
+
+def _entries(type_: SqlType, value: SparkColumn) -> SparkColumn:
+    """The value with maps as arrays of entries and names as Avro has them."""
+    if not _is_rewritten(type_):
+        return value
+    match type_:
+        case Array(element):
+            return F.transform(value, lambda item: _entries(element, item))
+        case Map(_, inner):
+            return F.transform(
+                F.map_entries(value),
+                lambda e: F.struct(
+                    e["key"].alias("key"), _entries(inner, e["value"]).alias("value")
+                ),
+            )
+        case Struct(fields):
+            parts = [
+                _entries(f.type, value[f.name]).alias(avro_schema.field_name(f.name))
+                for f in fields
+            ]
+            return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
+def _is_rewritten(type_: SqlType) -> bool:
+    match type_:
+        case Array(element):
+            return _is_rewritten(element)
+        case Map():
+            return True
+        case Struct(fields):
+            return any("." in f.name or _is_rewritten(f.type) for f in fields)
+    return False
