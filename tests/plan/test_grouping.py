@@ -87,3 +87,12 @@ def test_what_is_refused(catalog, sql, message):
     with pytest.raises(StatementError) as refused:
         catalog.run(f"CREATE TABLE O AS {sql};")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("by", ["SUM(amount)", "SUM(amount) + 1", "ABS(SUM(amount))"])
+def test_groups_are_not_made_of_aggregates(catalog, by: str):
+    with pytest.raises(StatementError) as caught:
+        catalog.run(f"CREATE TABLE c AS SELECT COUNT(*) FROM s GROUP BY {by};")
+    assert caught.value.message == (
+        "GROUP BY does not support aggregate functions: SUM is an aggregate function."
+    )

@@ -363,6 +363,9 @@ class Binder:
 
     def call(self, e: ast.Call) -> bound.Expression:
         if REGISTRY.kind(e.name) is not FunctionKind.SCALAR:
+            for arg in e.args:  # what is wrong inside is said first
+                if not isinstance(arg, ast.Lambda):
+                    self.bind(arg)
             raise StatementError(f"Can't find any functions with the name '{e.name}'")
         chosen = self.arguments(e)
         return bound.Call(chosen.type, e.name, chosen.signature, chosen.args)

@@ -164,14 +164,14 @@ class _Aggregates:
             )
 
     def _check_grouping(self, expression: ast.Expression) -> None:
-        for call in self.of(expression):
-            raise StatementError(
-                "GROUP BY does not support aggregate functions: "
-                f"{call.name} is an aggregate function."
-            )
         for node in ast.walk(expression):
             if isinstance(node, ast.ColumnRef):
                 self._check_bounds(node)
+            if isinstance(node, ast.Call) and REGISTRY.kind(node.name) is FunctionKind.AGGREGATE:
+                raise StatementError(
+                    "GROUP BY does not support aggregate functions: "
+                    f"{node.name} is an aggregate function."
+                )
 
     def _check_having(self, having: ast.Expression) -> list[str]:
         outside: list[str] = []
