@@ -14,8 +14,19 @@ from headrace.formats.base import CodecError, Side
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, Column, Namespace
 from headrace.model.sources import Source
-from headrace.model.types import BIGINT, STRING, Array, Decimal, Map, SqlType, Struct, base_name
+from headrace.model.types import (
+    BIGINT,
+    STRING,
+    Array,
+    Decimal,
+    Map,
+    SqlType,
+    Struct,
+    base_name,
+    quote,
+)
 from headrace.plan.coercion import literal_value
+from headrace.plan.view import alternatives
 from headrace.sql import ast
 from headrace.topics.records import NewRecord, RecordWriter
 
@@ -107,7 +118,10 @@ def insert_values(
 def _target(catalog: Catalog, name: str) -> Source:
     source = catalog.source(name)
     if source is None:
-        raise StatementError(f"Cannot insert values into an unknown stream/table: {name}")
+        raise StatementError(
+            f"Cannot insert values into an unknown stream/table: {quote(name)}"
+            + alternatives(catalog, name)
+        )
     if source.window is not None:
         raise StatementError("Cannot insert values into windowed stream/table!")
     if source.read_only:
