@@ -44,6 +44,7 @@ def context_for(
         read=read,
         layout=layout,
         entries=EntryWriter(query_id, settings.flag("ksql.logging.processing.rows.include")),
+        buckets=world.buckets,
         coalesce=settings.number("cache.max.bytes.buffering") > 0,
         function_settings={
             name: settings[name] for name in settings if name.startswith("ksql.functions.")
@@ -61,7 +62,8 @@ def streaming(
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         start = starts.get(source.topic, "earliest")
-        return stream_topic(world.spark, source.topic, options, start, limit, headers)
+        topic = world.in_kafka(source.topic)
+        return stream_topic(world.spark, topic, options, start, limit, headers)
 
     return read
 
@@ -70,9 +72,8 @@ def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFr
     options = consumer_options(world.kafka.settings)
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
-        return read_topic(
-            world.spark, source.topic, options, "earliest", ends[source.topic], headers
-        )
+        topic = world.in_kafka(source.topic)
+        return read_topic(world.spark, topic, options, "earliest", ends[source.topic], headers)
 
     return read
 
@@ -99,7 +100,7 @@ def persistent_program(
 ) -> Program:
     context = context_for(world, query_id, settings, streaming(world, settings, starts))
     client = tuple(sorted(world.producer_settings().items()))
-    target = SinkTarget(node.topic, world.log_topic, client)
+    target = SinkTarget(world.in_kafka(node.topic), world.log_topic, client)
     aggregate = native_candidate(node, context)
     if aggregate is None:
         return Program(write_to_kafka(lower_node(node, context), target))

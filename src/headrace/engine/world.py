@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from headrace.model.settings import Settings
+from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.client import KafkaConnection
 from headrace.topics.registry.client import RegistryClient
@@ -26,6 +28,13 @@ class World:
     state_dir: str
     data_dir: Path
     cluster_id: str = ""
+    # Into how many buckets a step's state is split, and with it the order of its rows.
+    buckets: int = DEFAULT_BUCKETS
+    # Topics that bear another name in Kafka than in statements.
+    topic_names: Mapping[str, str] = field(default_factory=dict)
+
+    def in_kafka(self, topic: str) -> str:
+        return self.topic_names.get(topic, topic)
 
     @property
     def service_id(self) -> str:
