@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from headrace.engine.layouts import plain_layout, subject
 from headrace.engine.world import World
 from headrace.formats.base import RegistryFormat, Side
@@ -9,6 +11,8 @@ from headrace.model.errors import StatementError
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.sink import TopicOptions
 from headrace.topics.admin import TopicSpec
+from headrace.topics.registry.client import RegistryClient
+from headrace.topics.registry.schema import Reference, RegistryError, Schema, SchemaType
 
 SIDES: tuple[Side, Side] = ("key", "value")
 DAY_MS = 86_400_000
@@ -23,9 +27,9 @@ class Provisioned:
         self._subjects: list[str] = []
 
     def provision(self, source: Source, options: TopicOptions | None) -> None:
-        self._schemas(source)
         if options is not None:
             self._topic(source, options)
+        self._schemas(source)
 
     def undo(self) -> None:
         for topic in self._topics:
@@ -60,27 +64,80 @@ class Provisioned:
         self._topics.append(source.topic)
 
     def _schemas(self, source: Source) -> None:
-        """Registers the schemas that records of this source bear."""
-        for side in SIDES:
-            serde = source.key if side == "key" else source.value
-            columns = source.schema.key if side == "key" else source.schema.value
-            if not columns:
-                continue
-            format_, layout = plain_layout(serde, columns, side, source.topic)
-            if not isinstance(format_, RegistryFormat) or layout.option("schemaId"):
-                continue
-            registry = self._world.registry
-            if registry is None:
+        """Registers the schemas that records of this source bear, all of them or none."""
+        wanted = [s for side in SIDES if (s := self._schema(source, side)) is not None]
+        for registration in wanted:
+            registration.check()
+        for registration in wanted:
+            is_new, id_ = registration.do()
+            if is_new:
+                self._subjects.append(registration.subject)
+            if registration.id not in (None, id_):
                 raise StatementError(
-                    f"Cannot create source '{source.name}': format {format_.name} needs a schema "
-                    "registry. Set 'ksql.schema.registry.url'."
+                    f"Schema id registered is {id_} which is different from provided "
+                    f"{registration.side.upper()}_SCHEMA_ID {registration.id}.\n"
+                    f"Topic: {source.topic}\nSubject: {registration.subject}\n"
+                    f"Schema: {registration.schema.text}"
                 )
-            name = subject(source.topic, side)
-            known = name in registry.subjects()
-            schema = format_.to_registry(layout)
-            registry.register(name, schema.text, schema.type)
-            if not known:
-                self._subjects.append(name)
+
+    def _schema(self, source: Source, side: Side) -> _Registration | None:
+        """What is to be registered for a side; a source over a topic leaves what is there alone."""
+        serde = source.key if side == "key" else source.value
+        columns = source.schema.key if side == "key" else source.schema.value
+        format_, layout = plain_layout(serde, columns, side, source.topic)
+        if not columns or not isinstance(format_, RegistryFormat):
+            return None
+        registry, subject_ = self._world.registry, subject(source.topic, side)
+        if registry is None:
+            raise StatementError(
+                f"Cannot create topic '{source.topic}' with format {format_.name} without "
+                "configuring 'ksql.schema.registry.url'"
+            )
+        id_ = layout.option("schemaId")
+        if id_ is not None:
+            found = registry.by_id(int(id_))
+            if found is None:
+                raise _refused(f"Schema {id_} not found")
+            return _Registration(registry, side, subject_, found, int(id_))
+        if not source.is_sink and registry.latest(subject_) is not None:
+            return None
+        made = format_.to_registry(layout)
+        return _Registration(registry, side, subject_, Schema(made.text, made.type))
+
+
+@dataclass(frozen=True)
+class _Registration:
+    """A schema for a subject; `id` if the statement names it."""
+
+    registry: RegistryClient
+    side: Side
+    subject: str
+    schema: Schema
+    id: int | None = None
+
+    def check(self) -> None:
+        reasons = self.registry.check_compatibility(self.subject, *self._place)
+        if reasons:
+            raise _refused(
+                "Schema being registered is incompatible with an earlier schema for subject "
+                f'"{self.subject}", details: [{", ".join(reasons)}]'
+            )
+
+    def do(self) -> tuple[bool, int]:
+        """Whether the subject is new, and the schema's id."""
+        is_new = self.registry.latest(self.subject) is None
+        try:
+            return is_new, self.registry.register(self.subject, *self._place)
+        except RegistryError as e:
+            raise _refused(e.message) from e
+
+    @property
+    def _place(self) -> tuple[str, SchemaType, tuple[Reference, ...]]:
+        return self.schema.text, self.schema.type, self.schema.references
+
+
+def _refused(reason: str) -> StatementError:
+    return StatementError(f"Could not register schema for topic: {reason}")
 
 
 def _configs(source: Source, options: TopicOptions) -> dict[str, str]:
@@ -89,6 +146,7 @@ def _configs(source: Source, options: TopicOptions) -> dict[str, str]:
         configs["retention.ms"] = str(options.retention_ms)
     if options.cleanup_policy is not None:
         configs["cleanup.policy"] = options.cleanup_policy
-    elif source.kind is SourceKind.TABLE and source.is_sink:
-        configs["cleanup.policy"] = "compact" if source.window is None else "compact,delete"
+    elif source.kind is SourceKind.TABLE:
+        both = source.is_sink and source.window is not None
+        configs["cleanup.policy"] = "compact,delete" if both else "compact"
     return configs
