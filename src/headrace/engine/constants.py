@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from headrace.catalog.catalog import Catalog
+from headrace.engine.coercing import Unfit, coerced, java_text
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column
-from headrace.model.types import NULL, base_name, is_numeric
+from headrace.model.types import NULL, SqlType, Struct, base_name, quote
 from headrace.plan import expressions as e
 from headrace.plan.binder import Binder
-from headrace.plan.coercion import convert, string_value
+from headrace.plan.folding import folded
+from headrace.plan.wording import text
 from headrace.spark.answers import plain
 from headrace.spark.expressions import lower
 from headrace.sql import ast
+
+_TIME_HELP = {
+    "TIMESTAMP": ". Timestamp format must be yyyy-mm-ddThh:mm:ss[.S]",
+    "TIME": ". Time format must be hh:mm:ss[.S]",
+    "DATE": ". Date format must be yyyy-mm-dd",
+}
 
 
 def evaluate(
@@ -24,49 +32,66 @@ def evaluate(
     catalog: Catalog,
     spark: SparkSession,
 ) -> list[object]:
-    """The values in their columns' types: constants are known at once, the rest Spark works out."""
+    """The values in their columns' types: what is written out is known, the rest Spark does."""
     binder = Binder({}, catalog.type)
-    bound = [
-        _fitted(binder.bind(x), column) for x, column in zip(expressions, columns, strict=True)
-    ]
-    hard = [i for i, x in enumerate(bound) if not isinstance(x, e.Literal)]
-    values = [x.value if isinstance(x, e.Literal) else None for x in bound]
-    if hard:
-        lowered = [lower(bound[i]) for i in hard]
-        selected = []
-        for i, item in zip(hard, lowered, strict=True):
-            selected.append(item.value.alias(f"v{i}"))
-            if item.error is not None:
-                selected.append(item.error.alias(f"e{i}"))
-        row = spark.range(1).select(*selected).collect()[0].asDict(recursive=False)
-        for i in hard:
-            if row.get(f"e{i}") is not None:
-                raise StatementError(str(row[f"e{i}"]))
-            values[i] = plain(row[f"v{i}"])
-    return values
+    bound = [_bound(x, binder) for x in expressions]
+    hard = {i: x for i, x in enumerate(bound) if not _is_written_out(x)}
+    worked_out = _by_spark(hard, spark)
+    values = [worked_out[i] if i in hard else _written_out(x) for i, x in enumerate(bound)]
+    return [_fitted(v, x.type, c) for v, x, c in zip(values, bound, columns, strict=True)]
 
 
-def _fitted(x: e.Expression, column: Column) -> e.Expression:
-    if x.type == NULL:
-        return e.Literal(column.type, None)
-    if x.type == column.type:
-        return x
-    source, target = base_name(x.type), base_name(column.type)
-    fits = (
-        (is_numeric(x.type) and is_numeric(column.type) and _widens(source, target))
-        or (source == "STRING" and target in ("DATE", "TIME", "TIMESTAMP", "BYTES", "DECIMAL"))
-        or source == target
-    )
-    if not fits:
-        shown = string_value(x.value) if isinstance(x, e.Literal) else str(x.type)
+def _bound(expression: ast.Expression, binder: Binder) -> e.Expression:
+    if any(isinstance(part, ast.ColumnRef) for part in ast.walk(expression)):
+        raise StatementError(f"Unsupported column reference in insert value: {text(expression)}")
+    return binder.bind(expression)
+
+
+def _is_written_out(x: e.Expression) -> bool:
+    """Whether it is a constant, or a list, map or struct of such."""
+    if isinstance(x, e.MakeArray | e.MakeMap | e.MakeStruct):
+        return all(map(_is_written_out, e.children(x)))
+    return folded(x) is not None
+
+
+def _written_out(x: e.Expression) -> object:
+    match x:
+        case e.MakeArray(_, items):
+            return [_written_out(i) for i in items]
+        case e.MakeMap(_, entries):
+            return {_written_out(k): _written_out(v) for k, v in entries}
+        case e.MakeStruct(_, fields):
+            return {name: _written_out(value) for name, value in fields}
+    constant = folded(x)
+    assert constant is not None
+    return constant.value
+
+
+def _by_spark(hard: dict[int, e.Expression], spark: SparkSession) -> dict[int, object]:
+    if not hard:
+        return {}
+    selected = []
+    for i, expression in hard.items():
+        lowered = lower(expression)
+        selected.append(lowered.value.alias(f"v{i}"))
+        if lowered.error is not None:
+            selected.append(lowered.error.alias(f"e{i}"))
+    row = spark.range(1).select(*selected).collect()[0].asDict(recursive=False)
+    for i in hard:
+        if row.get(f"e{i}") is not None:
+            raise StatementError(str(row[f"e{i}"]))
+    return {i: plain(row[f"v{i}"]) for i in hard}
+
+
+def _fitted(value: object, type_: SqlType, column: Column) -> object:
+    if value is None or type_ == NULL:
+        return None
+    try:
+        return coerced(value, type_, column.type)
+    except Unfit:
+        shown = f"Struct{java_text(value)}" if isinstance(type_, Struct) else java_text(value)
+        hint = _TIME_HELP.get(base_name(column.type), "") if base_name(type_) == "STRING" else ""
         raise StatementError(
-            f"Expected type {column.type} for field `{column.name}` but got {x.type}({shown})"
-        )
-    return convert(x, column.type)
-
-
-_RANK = {"INTEGER": 0, "BIGINT": 1, "DECIMAL": 2, "DOUBLE": 3}
-
-
-def _widens(source: str, target: str) -> bool:
-    return _RANK[source] <= _RANK[target]
+            f"Expected type {column.type} for field {quote(column.name)} but got "
+            f"{base_name(type_)}({shown}){hint}"
+        ) from None

@@ -3,119 +3,85 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal as Number
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from confluent_kafka import KafkaError, Message
 
 from headrace.catalog.catalog import Catalog
+from headrace.engine.coercing import Unfit, field_name, from_json, misfit
 from headrace.engine.constants import evaluate
 from headrace.engine.layouts import source_layout
 from headrace.engine.world import World
-from headrace.formats.base import CodecError, Side
+from headrace.formats.base import CodecError, RowCodec, Side
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, Column, Namespace
+from headrace.model.settings import Settings
 from headrace.model.sources import Source
-from headrace.model.types import (
-    BIGINT,
-    STRING,
-    Array,
-    Decimal,
-    Map,
-    SqlType,
-    Struct,
-    base_name,
-    quote,
-)
-from headrace.plan.coercion import literal_value
+from headrace.model.types import BIGINT, quote
 from headrace.plan.view import alternatives
+from headrace.plan.wording import text
 from headrace.sql import ast
+from headrace.topics.client import KafkaConnection
 from headrace.topics.records import NewRecord, RecordWriter
 
 Row = Mapping[str, object]
+# Told of every record that is in its topic: topic, partition, offset.
+Wrote = Callable[[str, int, int], None]
+
+_DISABLED = (
+    "The server has disabled INSERT INTO ... VALUES functionality. To enable it, restart your "
+    "ksqlDB server with 'ksql.insert.into.values.enabled'=true"
+)
+POLL_SECONDS = 0.1
 
 
-class RowInserter:
-    """Writes rows of one stream or table. Rows are plain values by column name."""
+class Inserts:
+    """Writes rows for the clients of one server."""
 
-    def __init__(self, world: World, catalog: Catalog, name: str) -> None:
-        self.source = _target(catalog, name)
+    def __init__(self, world: World, wrote: Wrote = lambda topic, partition, offset: None) -> None:
         self._world = world
-        self._writer = RecordWriter(world.kafka)
-        self._encode = {side: self._encoder(side) for side in ("key", "value")}
+        self._wrote = wrote
+        self._encoders: dict[str, RowEncoder] = {}
 
-    def _encoder(self, side: Side) -> Callable[[dict[str, object] | None], bytes | None]:
-        format_, layout = source_layout(self._world, self.source, side)
-        if not layout.columns:
-            return lambda row: None
-        return format_.python(layout).encode
-
-    def record(self, row: Row) -> NewRecord:
-        """The record of a row, whose values have their columns' types already."""
-        schema = self.source.schema
-        if self.source.is_table:
-            missing = [c.name for c in schema.key if c.name not in row]
-            if missing:
-                raise StatementError(
-                    f"Value for primary key column(s) {', '.join(missing)} is required for tables"
-                )
-        key = {c.name: row.get(c.name) for c in schema.key}
-        value = {c.name: row.get(c.name) for c in schema.value}
-        at = row.get(ROWTIME)
+    def values(self, statement: ast.InsertValues, catalog: Catalog, settings: Settings) -> None:
+        """One row, which is in the topic when this returns."""
+        source = _target(catalog, statement.target, self._world, "windowed stream/table!")
+        _check_no_headers(statement.columns, source)
+        if not settings.flag("ksql.insert.into.values.enabled"):
+            raise StatementError(_DISABLED)
         try:
-            no_key = all(v is None for v in key.values())
-            key_bytes = None if no_key else self._encode["key"](key)
-            value_bytes = self._encode["value"](value)
-        except CodecError as e:
-            raise StatementError(
-                f"Failed to insert values into '{self.source.name}'. {e}"
-            ) from None
-        stamp = int(time.time() * 1000) if at is None else int(str(at))
-        return NewRecord(self.source.topic, key_bytes, value_bytes, timestamp=stamp)
+            record = self._encoder(source).record(_row(statement, source, catalog, self._world))
+        except HeadraceError as e:
+            reason = f"Failed to insert values into '{statement.target}'. {e}"
+            raise StatementError(reason) from None
+        written = self._writer.write(record)
+        self._wrote(source.topic, written.partition, written.offset)
 
-    def insert(self, row: Row) -> None:
-        """Takes one row as JSON values, whatever the case of its column names."""
-        self._writer.write(self.record(self.converted(row)))
-
-    def converted(self, row: Row) -> dict[str, object]:
-        columns = {c.name: c for c in self.source.schema}
-        out: dict[str, object] = {}
-        for given, value in row.items():
-            name = given if given in columns else given.strip("`").upper()
-            name = name if name in columns else given.strip("`")
-            if name in columns and columns[name].namespace is Namespace.HEADERS:
-                raise StatementError(f"Cannot insert into HEADER columns: {name}")
-            if name not in columns:
-                raise StatementError(f"Column name {given} does not exist.")
-            out[name] = from_json(value, columns[name].type)
-        return out
-
-    def flush(self) -> None:
-        """Every row is in the topic when `insert` returns."""
+    def stream(self, target: str, catalog: Catalog, settings: Settings) -> RowStream:
+        """Takes rows, many of them, as JSON values."""
+        if not settings.flag("ksql.insert.into.values.enabled"):
+            raise HeadraceError(_DISABLED)
+        source = _target(catalog, field_name(target), self._world, "windowed stream/table")
+        return RowStream(self._world.kafka, self._encoder(source), self._wrote)
 
     def close(self) -> None:
-        self._writer.close()
+        if "_writer" in self.__dict__:
+            self._writer.close()
+
+    @cached_property
+    def _writer(self) -> RecordWriter:
+        return RecordWriter(self._world.kafka, linger_ms=0)
+
+    def _encoder(self, source: Source) -> RowEncoder:
+        """Made once for a source, because schemas are asked for over HTTP."""
+        encoder = self._encoders.get(source.name)
+        if encoder is None or encoder.source != source:
+            encoder = self._encoders[source.name] = RowEncoder(self._world, source)
+        return encoder
 
 
-def insert_values(
-    statement: ast.InsertValues, world: World, catalog: Catalog, enabled: bool
-) -> None:
-    if not enabled:
-        raise StatementError("The server has disabled INSERT INTO ... VALUES functionality. ")
-    try:
-        _target(catalog, statement.target)
-        inserter = RowInserter(world, catalog, statement.target)
-        try:
-            row = _row(statement, inserter.source, catalog, world)
-            inserter._writer.write(inserter.record(row))
-        finally:
-            inserter.close()
-    except HeadraceError as e:
-        prefix = f"Failed to insert values into '{statement.target}'. "
-        if str(e).startswith(prefix) or not isinstance(e, StatementError):
-            raise
-        raise StatementError(prefix + str(e)) from None
-
-
-def _target(catalog: Catalog, name: str) -> Source:
+def _target(catalog: Catalog, name: str, world: World, windowed: str) -> Source:
     source = catalog.source(name)
     if source is None:
         raise StatementError(
@@ -123,12 +89,60 @@ def _target(catalog: Catalog, name: str) -> Source:
             + alternatives(catalog, name)
         )
     if source.window is not None:
-        raise StatementError("Cannot insert values into windowed stream/table!")
+        raise StatementError(f"Cannot insert values into {windowed}")
+    internal = f"_confluent-ksql-{world.service_id}"
+    if source.topic == world.log_topic or source.topic.startswith(internal):
+        raise StatementError(f"Cannot insert values into read-only topic: {source.topic}")
     if source.read_only:
-        raise StatementError(
-            f"Cannot insert values into read-only {source.kind.value.lower()}: {name}"
-        )
+        kind = source.kind.value.lower()
+        raise StatementError(f"Cannot insert values into read-only {kind}: {name}")
     return source
+
+
+class RowEncoder:
+    """Rows of one source as records of its topic."""
+
+    def __init__(self, world: World, source: Source) -> None:
+        self.source = source
+        self.key_names = [c.name for c in source.schema.key]
+        self.value_names = [c.name for c in source.schema.value]
+        self._key = _codec(world, source, "key")
+        self._value = _codec(world, source, "value")
+
+    def record(self, row: Row) -> NewRecord:
+        """The record of a row, whose values have their columns' types already."""
+        get = row.get
+        key = {name: get(name) for name in self.key_names}
+        value = {name: get(name) for name in self.value_names}
+        at = get(ROWTIME)
+        no_key = all(v is None for v in key.values())
+        return NewRecord(
+            self.source.topic,
+            None if no_key or self._key is None else _encoded(self._key, key, "key"),
+            None if self._value is None else _encoded(self._value, value, "value"),
+            timestamp=int(time.time() * 1000) if at is None else int(str(at)),
+        )
+
+
+def _codec(world: World, source: Source, side: Side) -> RowCodec | None:
+    format_, layout = source_layout(world, source, side)
+    return format_.python(layout) if layout.columns else None
+
+
+def _encoded(codec: RowCodec, row: dict[str, object], side: Side) -> bytes | None:
+    try:
+        return codec.encode(row)
+    except CodecError as e:
+        raise HeadraceError(f"Could not serialize {side}\nCaused by: {e}") from None
+
+
+# ---------------------------------------------------------------------------- INSERT … VALUES
+
+
+def _check_no_headers(names: tuple[str, ...], source: Source) -> None:
+    headers = [c.name for c in source.schema.headers if not names or c.name in names]
+    if headers:
+        raise StatementError(f"Cannot insert into HEADER columns: {', '.join(headers)}")
 
 
 def _row(
@@ -136,108 +150,114 @@ def _row(
 ) -> dict[str, object]:
     schema = source.schema
     names = statement.columns or tuple(c.name for c in (*schema.key, *schema.value))
-    for name in names:
-        found = schema.find(name)
-        if found is not None and found.namespace is Namespace.HEADERS:
-            raise StatementError(f"Cannot insert into HEADER columns: {name}")
     if len(names) != len(statement.values):
         raise StatementError(
             "Expected a value for each column. Expected Columns: "
-            f"[{', '.join(f'`{n}`' for n in statement.columns)}]. "
-            f"Got [{', '.join(map(_shown, statement.values))}]"
+            f"[{', '.join(map(quote, statement.columns))}]. "
+            f"Got [{', '.join(map(text, statement.values))}]"
         )
-    columns: list[Column] = []
-    for name in names:
-        if name in (ROWPARTITION, ROWOFFSET):
-            raise StatementError(f"Inserting into column `{name}` is not allowed.")
-        found = Column(ROWTIME, BIGINT) if name == ROWTIME else schema.find(name)
-        if found is None:
-            raise StatementError(f"Column name `{name}` does not exist.")
-        columns.append(found)
+    columns = [_column(name, source) for name in names]
     values = evaluate(statement.values, columns, catalog, world.spark)
-    return {c.name: v for c, v in zip(columns, values, strict=True)}
+    row = {c.name: v for c, v in zip(columns, values, strict=True)}
+    missing = [c.name for c in schema.key if c.name not in row]
+    if source.is_table and missing:
+        raise StatementError(
+            f"Value for primary key column(s) {', '.join(missing)} is required for tables"
+        )
+    return row
 
 
-def _shown(expression: ast.Expression) -> str:
-    from headrace.sql.printer import format_expression
-
-    return format_expression(expression)
-
-
-def from_json(value: object, type_: SqlType) -> object:
-    """A JSON value as a value of a type; raises with ksqlDB's words where it is none."""
-    if value is None:
-        return None
-    match type_, value:
-        case Array(element), list():
-            return [from_json(v, element) for v in value]
-        case Map(key, item), dict():
-            return {from_json(k, key): from_json(v, item) for k, v in value.items()}
-        case Struct(fields), dict():
-            upper = {k.upper(): v for k, v in value.items()}
-            return {f.name: from_json(value.get(f.name, upper.get(f.name)), f.type) for f in fields}
-    if isinstance(type_, Array | Map | Struct) or isinstance(value, list | dict):
-        raise StatementError(f"Can't coerce a field of type {_json_type(value)} into type {type_}")
-    source = _SCALARS.get(type(value))
-    wanted = base_name(type_)
-    if source is None or wanted not in _COERCIBLE[source]:
-        raise StatementError(f"Can't coerce a field of type {_json_type(value)} into type {type_}")
-    if isinstance(value, Number) and wanted == "DOUBLE":
-        return float(value)
-    plain = (
-        int(value)
-        if isinstance(value, Number)
-        and value == value.to_integral()
-        and wanted in ("INTEGER", "BIGINT")
-        else value
-    )
-    return literal_value(plain, STRING if isinstance(plain, str) else _own_type(plain), type_)
+def _column(name: str, source: Source) -> Column:
+    if name == ROWTIME:
+        return Column(ROWTIME, BIGINT)
+    if name in (ROWPARTITION, ROWOFFSET):
+        raise StatementError(f"Inserting into column {quote(name)} is not allowed.")
+    found = source.schema.find(name)
+    if found is None:
+        raise StatementError(f"Column name {quote(name)} does not exist.")
+    return found
 
 
-def _own_type(value: object) -> SqlType:
-    from headrace.model.types import BOOLEAN, DOUBLE
-
-    match value:
-        case bool():
-            return BOOLEAN
-        case int():
-            return BIGINT
-        case Number():
-            digits = value.as_tuple()
-            return Decimal(max(len(digits.digits), 1), max(-int(digits.exponent), 0))
-    return DOUBLE
+# --------------------------------------------------------------------------- /inserts-stream
 
 
-_SCALARS: dict[type, str] = {
-    bool: "boolean",
-    int: "number",
-    float: "number",
-    Number: "number",
-    str: "string",
-}
-_COERCIBLE: dict[str, frozenset[str]] = {
-    "boolean": frozenset({"BOOLEAN", "STRING"}),
-    "number": frozenset({"INTEGER", "BIGINT", "DOUBLE", "DECIMAL", "STRING"}),
-    "string": frozenset(
-        {
-            "STRING",
-            "BYTES",
-            "DATE",
-            "TIME",
-            "TIMESTAMP",
-            "DECIMAL",
-            "BOOLEAN",
-            "INTEGER",
-            "BIGINT",
-            "DOUBLE",
-        }
-    ),
-}
+class RowStream:
+    """Rows on their way into one topic, sent as they come. One caller at a time."""
 
+    def __init__(self, connection: KafkaConnection, encoder: RowEncoder, wrote: Wrote) -> None:
+        self._connection = connection
+        self._encoder = encoder
+        self._wrote = wrote
+        self._topic = encoder.source.topic
+        self._producer = connection.producer()
+        self._failure: KafkaError | None = None
+        self._last: dict[int, int] = {}
+        columns = [c for c in encoder.source.schema if c.namespace is not Namespace.HEADERS]
+        self._columns = {c.name: (c.type, from_json(c.type)) for c in columns}
+        self._names: dict[str, str] = {}  # as clients spell them
 
-def _json_type(value: object) -> str:
-    return _SCALARS.get(type(value), "array" if isinstance(value, list) else "object")
+    def insert(self, row: Row) -> None:
+        """Takes one row, whatever the case of its column names; others than columns are ignored."""
+        typed: dict[str, object] = {}
+        for given, value in row.items():
+            name = self._name(given)
+            column = self._columns.get(name)
+            if column is None:
+                continue
+            if name in typed:
+                raise HeadraceError(f"Found duplicate column / struct field name: {name}")
+            try:
+                typed[name] = column[1](value)
+            except Unfit:
+                raise misfit(value, column[0]) from None
+        for name in self._encoder.key_names:
+            if typed.get(name) is None:
+                raise HeadraceError(f"Key field must be specified: {name}")
+        self._send(self._encoder.record(typed))
 
+    def _name(self, given: str) -> str:
+        name = self._names.get(given)
+        if name is None:
+            name = field_name(given)
+            if name in self._columns:
+                self._names[given] = name
+        return name
 
-def insert_all(inserter: RowInserter, rows: Sequence[Row]) -> None:
-    inserter._writer.write_all([inserter.record(inserter.converted(r)) for r in rows])
+    def _send(self, record: NewRecord) -> None:
+        while True:
+            try:
+                with self._connection.reaching(self._topic):
+                    self._producer.produce(
+                        record.topic,
+                        record.value,
+                        record.key,
+                        timestamp=record.timestamp or 0,
+                        on_delivery=self._delivered,
+                    )
+                return
+            except BufferError:  # the local queue is full: let some of it go out
+                self._producer.poll(POLL_SECONDS)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._failure = error
+            return
+        partition, offset = message.partition(), message.offset()
+        if partition is not None and offset is not None:
+            self._last[partition] = offset
+
+    def flush(self) -> None:
+        """Returns when every row taken so far is in the topic."""
+        left = self._producer.flush(self._connection.timeout)
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise self._connection.error(failure, self._topic)
+        if left:
+            raise self._connection.unavailable("rows were not acknowledged in time")
+        for partition, offset in self._last.items():
+            self._wrote(self._topic, partition, offset)
+        self._last.clear()
+
+    def close(self) -> None:
+        self._producer.flush(self._connection.timeout)
+        self._producer.close()
