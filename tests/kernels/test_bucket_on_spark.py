@@ -150,6 +150,7 @@ def test_time_closes_windows_in_every_bucket_and_errors_pass(spark, tmp_path):
     topic.batch(
         {"k": "k0", "v": 1, "$time": 10, **alive},
         {"k": "k1", "v": 1, "$time": 3, **alive},
+        {"k": None, "v": 1, "$time": 99, **alive},
         {"k": None, "v": None, "$time": 11, "$errors": ["bad"], "$dead": True},
     )
     rows = query.run()

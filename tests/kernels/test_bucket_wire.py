@@ -181,3 +181,10 @@ def test_labels_spread_evenly_over_tasks():
     for tasks in (2, 4, 8):
         places = [wires._murmur3(label) % tasks for label in wires.labels(16)]
         assert [places.count(t) for t in range(tasks)] == [16 // tasks] * tasks
+
+
+def test_keys_of_several_columns_may_have_to_be_whole():
+    table = pa.table({"k0": ["a", "a", None], "k1": ["b", None, None]})
+    assert wires._keys(table, SideWire(table.schema, 2, 0)) == [("a", "b"), ("a", None), None]
+    whole = SideWire(table.schema, 2, 0, whole_keys=True)
+    assert wires._keys(table, whole) == [("a", "b"), None, None]

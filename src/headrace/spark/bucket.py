@@ -79,7 +79,10 @@ def apply_kernel(
     """
     has_errors = any(wires.ERRORS in i.rows.columns for i in inputs)
     ordered = any(wires.ORDER in i.rows.columns for i in inputs)
-    sides = [_side(i, number, buckets, ordered, has_errors) for number, i in enumerate(inputs)]
+    sides = [
+        _side(each, number, kernel, buckets, ordered, has_errors)
+        for number, each in enumerate(inputs)
+    ]
     rows = sides[0].rows
     for side in sides[1:]:
         rows = rows.unionByName(side.rows, allowMissingColumns=True)
@@ -122,7 +125,9 @@ class _Side:
     wire: SideWire
 
 
-def _side(input: Input, number: int, buckets: int, ordered: bool, has_errors: bool) -> _Side:
+def _side(
+    input: Input, number: int, kernel: KernelSpec, buckets: int, ordered: bool, has_errors: bool
+) -> _Side:
     keys = [c.alias(f"k{i}") for i, c in enumerate(input.key)]
     values = [c.alias(f"v{number}_{i}") for i, c in enumerate(input.values)]
     tail = [F.col(f"`{n}`") for n in (wires.TIME, wires.NULL, wires.PARTITION, wires.OFFSET)]
@@ -133,7 +138,10 @@ def _side(input: Input, number: int, buckets: int, ordered: bool, has_errors: bo
     if has_errors:
         tail += [F.col(f"`{n}`") for n in (wires.ERRORS, wires.DEAD)]
     bucket = F.pmod(F.hash(*input.key), F.lit(buckets)) if buckets > 1 else F.lit(0)
-    rows = input.rows.select(
+    source = input.rows
+    if kernel.ignores_keyless:
+        source = source.where(_counts(input, has_errors))
+    rows = source.select(
         bucket.alias(wires.BUCKET), F.lit(number).alias(wires.SIDE), *keys, *values, *tail
     )
     width = len(keys) + len(values)
@@ -148,7 +156,18 @@ def _side(input: Input, number: int, buckets: int, ordered: bool, has_errors: bo
         types[wires.OFFSET],
     ]
     schema = to_arrow_schema(StructType(parcel), timezone="UTC")
-    return _Side(rows, SideWire(schema, len(keys), len(values)))
+    return _Side(rows, SideWire(schema, len(keys), len(values), kernel.whole_keys))
+
+
+def _counts(input: Input, has_errors: bool) -> Column:
+    """Whether a row has a key and values, or at least something to say."""
+    counts = ~F.coalesce(F.col(f"`{wires.NULL}`"), F.lit(False))
+    for key in input.key:
+        counts = counts & key.isNotNull()
+    if has_errors:
+        dead, errors = F.col(f"`{wires.DEAD}`"), F.col(f"`{wires.ERRORS}`")
+        counts = counts | F.coalesce(dead | (F.size(errors) > 0), F.lit(False))
+    return counts
 
 
 def _output_type(

@@ -42,11 +42,15 @@ _OUTPUT_ROWS = 50_000
 
 @dataclass(frozen=True)
 class SideWire:
-    """One input: the Arrow schema of its parcels; its first `keys` columns are the key."""
+    """One input: the Arrow schema of its parcels; its first `keys` columns are the key.
+
+    With `whole_keys` a key of which any column is null is no key, else one that is null throughout.
+    """
 
     schema: pa.Schema
     keys: int
     values: int
+    whole_keys: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,9 +148,8 @@ class _Packing:
     def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Rows that have log entries leave their entries here; what is alive goes on without."""
         dead = batch.column(DEAD).to_numpy(zero_copy_only=False).astype(bool)
-        entries = batch.column(ERRORS)
-        counts = np.array([0 if n is None else n for n in _lengths(entries)])
-        speaking = dead | (counts > 0)
+        lengths = pc.fill_null(pc.list_value_length(batch.column(ERRORS)), 0)
+        speaking = dead | (lengths.to_numpy(zero_copy_only=False) > 0)
         if not speaking.any():
             return None, batch
         said = batch.filter(pa.array(speaking))
@@ -166,11 +169,6 @@ class _Packing:
     def _next(self) -> int:
         self._number += 1
         return self._number
-
-
-def _lengths(lists: pa.Array) -> list[int | None]:
-    result: list[int | None] = pc.list_value_length(lists).to_pylist()
-    return result
 
 
 def _parcels(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -302,15 +300,12 @@ class Inbox:
         columns: list[Any] = []
         if wire.windowed:
             keys, starts, ends = zip(*keys, strict=True)
-        columns += [keys] if wire.keys == 1 else _transposed(keys, wire.keys)
+        columns += [keys] if wire.keys == 1 else _transposed(_filled(keys, wire.keys), wire.keys)
         if wire.windowed:
             columns += [starts, ends]
         width = len(wire.output) - len(columns) - (6 + 2 * wire.has_errors)
         null = [value is None for value in values]
-        if any(null):
-            nothing = (None,) * width
-            values = tuple(nothing if value is None else value for value in values)
-        columns += _transposed(values, width)
+        columns += _transposed(_filled(values, width), width)
         caused = pa.array(at) if self.count else None
         fields: dict[str, Callable[[], Any]] = {
             TIME: lambda: times,
@@ -361,6 +356,14 @@ class Inbox:
         return data
 
 
+def _filled(rows: Sequence[Any], width: int) -> Sequence[Any]:
+    """The rows, with nulls for those that are None."""
+    if None not in rows:
+        return rows
+    nothing = (None,) * width
+    return [nothing if row is None else row for row in rows]
+
+
 def _transposed(rows: Sequence[Any], width: int) -> list[Any]:
     return list(zip(*rows, strict=True)) if width else []
 
@@ -370,7 +373,11 @@ def _keys(table: pa.Table, wire: SideWire) -> list[Any]:
     if wire.keys == 1:
         return columns[0]
     keys: list[Any] = list(zip(*columns, strict=True))
+    if all(table.column(i).null_count == 0 for i in range(wire.keys)):
+        return keys
     nothing = (None,) * wire.keys
+    if wire.whole_keys:
+        return [None if None in key else key for key in keys]
     return [None if key == nothing else key for key in keys]
 
 

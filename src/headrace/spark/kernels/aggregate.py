@@ -58,6 +58,8 @@ class StreamAggregate:
     retention: int | None = None
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = True
 
     @property
     def timed(self) -> bool:

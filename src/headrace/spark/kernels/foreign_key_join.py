@@ -38,6 +38,8 @@ class References:
     left_outer: bool
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = False
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
@@ -124,6 +126,8 @@ class ForeignKeyJoin:
     left_outer: bool
 
     tables: ClassVar[int] = 2
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 

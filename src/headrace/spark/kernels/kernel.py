@@ -105,9 +105,13 @@ class KernelSpec(Protocol):
     """What to run: plain values that travel to the workers.
 
     `layout` says what the stored entries mean. State written under another layout is refused.
+    With `whole_keys` a key of which any column is null is no key. With `ignores_keyless` rows
+    without a key or without values are kept away, so that they do not even move stream time.
     """
 
     tables: ClassVar[int]
+    whole_keys: ClassVar[bool]
+    ignores_keyless: ClassVar[bool]
 
     @property
     def timed(self) -> bool:

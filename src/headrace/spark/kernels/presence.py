@@ -18,6 +18,8 @@ class Presence:
     """Rows pass as they are; a tombstone only if its key's last row was not one."""
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = False
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
     layout: ClassVar[str] = "presence 1"

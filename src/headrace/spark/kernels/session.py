@@ -43,6 +43,8 @@ class SessionAggregate:
     final: bool = False
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = True
     timed: ClassVar[bool] = True
     windowed: ClassVar[bool] = True
 

@@ -36,6 +36,8 @@ class StreamStreamJoin:
     eager: bool
 
     tables: ClassVar[int] = 3
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = True
     windowed: ClassVar[bool] = False
 

@@ -22,6 +22,8 @@ class StreamTableJoin:
     right_width: int
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
     layout: ClassVar[str] = "stream-table join 1"

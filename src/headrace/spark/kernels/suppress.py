@@ -22,6 +22,8 @@ class Suppress:
     wait: int
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = True
     timed: ClassVar[bool] = True
     windowed: ClassVar[bool] = True
     layout: ClassVar[str] = "suppress 1"

@@ -31,6 +31,8 @@ class GroupChanges:
     value_width: int
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = False
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
@@ -101,6 +103,8 @@ class TableAggregate:
     coalesce: bool = False
 
     tables: ClassVar[int] = 1
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 

@@ -24,6 +24,8 @@ class TableTableJoin:
     right_outer: bool
 
     tables: ClassVar[int] = 2
+    whole_keys: ClassVar[bool] = True
+    ignores_keyless: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
