@@ -30,13 +30,14 @@ def evaluate(
     expressions: Sequence[ast.Expression],
     columns: Sequence[Column],
     catalog: Catalog,
-    spark: SparkSession,
+    spark: SparkSession | None,
 ) -> list[object]:
-    """The values in their columns' types: what is written out is known, the rest Spark does."""
+    """The values in their columns' types: what is written out is known, the rest Spark does.
+    Without Spark the rest is null."""
     binder = Binder({}, catalog.type)
     bound = [_bound(x, binder) for x in expressions]
     hard = {i: x for i, x in enumerate(bound) if not _is_written_out(x)}
-    worked_out = _by_spark(hard, spark)
+    worked_out = dict.fromkeys(hard) if spark is None else _by_spark(hard, spark)
     values = [worked_out[i] if i in hard else _written_out(x) for i, x in enumerate(bound)]
     return [_fitted(v, x.type, c) for v, x, c in zip(values, bound, columns, strict=True)]
 

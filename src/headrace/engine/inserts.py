@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from confluent_kafka import KafkaError, Message
+from pyspark.sql import SparkSession
 
 from headrace.catalog.catalog import Catalog
 from headrace.engine.coercing import Unfit, field_name, from_json, misfit
@@ -46,12 +47,12 @@ class Inserts:
 
     def values(self, statement: ast.InsertValues, catalog: Catalog, settings: Settings) -> None:
         """One row, which is in the topic when this returns."""
-        source = _target(catalog, statement.target, self._world, "windowed stream/table!")
-        _check_no_headers(statement.columns, source)
+        source = insert_target(statement, catalog, self._world.service_id, self._world.log_topic)
         if not settings.flag("ksql.insert.into.values.enabled"):
             raise StatementError(_DISABLED)
         try:
-            record = self._encoder(source).record(_row(statement, source, catalog, self._world))
+            row = inserted_row(statement, source, catalog, self._world.spark)
+            record = self._encoder(source).record(row)
         except HeadraceError as e:
             reason = f"Failed to insert values into '{statement.target}'. {e}"
             raise StatementError(reason) from None
@@ -62,7 +63,8 @@ class Inserts:
         """Takes rows, many of them, as JSON values."""
         if not settings.flag("ksql.insert.into.values.enabled"):
             raise HeadraceError(_DISABLED)
-        source = _target(catalog, field_name(target), self._world, "windowed stream/table")
+        names = self._world.service_id, self._world.log_topic
+        source = _target(catalog, field_name(target), *names, "windowed stream/table")
         return RowStream(self._world.kafka, self._encoder(source), self._wrote)
 
     def close(self) -> None:
@@ -81,7 +83,16 @@ class Inserts:
         return encoder
 
 
-def _target(catalog: Catalog, name: str, world: World, windowed: str) -> Source:
+def insert_target(
+    statement: ast.InsertValues, catalog: Catalog, service_id: str, log_topic: str
+) -> Source:
+    """The source that the statement may insert into."""
+    source = _target(catalog, statement.target, service_id, log_topic, "windowed stream/table!")
+    _check_no_headers(statement.columns, source)
+    return source
+
+
+def _target(catalog: Catalog, name: str, service_id: str, log_topic: str, windowed: str) -> Source:
     source = catalog.source(name)
     if source is None:
         raise StatementError(
@@ -90,8 +101,8 @@ def _target(catalog: Catalog, name: str, world: World, windowed: str) -> Source:
         )
     if source.window is not None:
         raise StatementError(f"Cannot insert values into {windowed}")
-    internal = f"_confluent-ksql-{world.service_id}"
-    if source.topic == world.log_topic or source.topic.startswith(internal):
+    internal = f"_confluent-ksql-{service_id}"
+    if source.topic == log_topic or source.topic.startswith(internal):
         raise StatementError(f"Cannot insert values into read-only topic: {source.topic}")
     if source.read_only:
         kind = source.kind.value.lower()
@@ -104,6 +115,7 @@ class RowEncoder:
 
     def __init__(self, world: World, source: Source) -> None:
         self.source = source
+        self._topic = world.in_kafka(source.topic)
         self.key_names = [c.name for c in source.schema.key]
         self.value_names = [c.name for c in source.schema.value]
         self._key = _codec(world, source, "key")
@@ -117,7 +129,7 @@ class RowEncoder:
         at = get(ROWTIME)
         no_key = all(v is None for v in key.values())
         return NewRecord(
-            self.source.topic,
+            self._topic,
             None if no_key or self._key is None else _encoded(self._key, key, "key"),
             None if self._value is None else _encoded(self._value, value, "value"),
             timestamp=int(time.time() * 1000) if at is None else int(str(at)),
@@ -145,9 +157,10 @@ def _check_no_headers(names: tuple[str, ...], source: Source) -> None:
         raise StatementError(f"Cannot insert into HEADER columns: {', '.join(headers)}")
 
 
-def _row(
-    statement: ast.InsertValues, source: Source, catalog: Catalog, world: World
+def inserted_row(
+    statement: ast.InsertValues, source: Source, catalog: Catalog, spark: SparkSession | None
 ) -> dict[str, object]:
+    """The values by column. Without Spark, those that only Spark can work out are null."""
     schema = source.schema
     names = statement.columns or tuple(c.name for c in (*schema.key, *schema.value))
     if len(names) != len(statement.values):
@@ -157,7 +170,7 @@ def _row(
             f"Got [{', '.join(map(text, statement.values))}]"
         )
     columns = [_column(name, source) for name in names]
-    values = evaluate(statement.values, columns, catalog, world.spark)
+    values = evaluate(statement.values, columns, catalog, spark)
     row = {c.name: v for c, v in zip(columns, values, strict=True)}
     missing = [c.name for c in schema.key if c.name not in row]
     if source.is_table and missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -104,14 +104,18 @@ class TopicAdmin:
         return True
 
     def create(self, spec: TopicSpec) -> None:
-        new = NewTopic(
-            spec.name,
-            num_partitions=spec.partitions,
-            replication_factor=spec.replicas,
-            config=dict(spec.configs),
-        )
+        new = _new_topic(spec)
         self._finish(spec.name, lambda: self._client.create_topics([new])[spec.name])
         self._await_leaders(spec.name)
+
+    def create_all(self, specs: Sequence[TopicSpec]) -> None:
+        """Many topics in one request, which takes little longer than one."""
+        futures = self._client.create_topics([_new_topic(spec) for spec in specs])
+        for name, future in futures.items():
+            with self._connection.reaching(name):
+                future.result(self._connection.timeout)
+        for spec in specs:
+            self._await_leaders(spec.name)
 
     def delete(self, name: str) -> None:
         self._finish(name, lambda: self._client.delete_topics([name])[name])
@@ -141,6 +145,17 @@ class TopicAdmin:
     def end_offsets(self, name: str) -> dict[int, int]:
         """By partition, the offset that the next record will get."""
         return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def readable_ends(self, name: str, partitions: Sequence[int]) -> dict[int, int]:
+        """By partition, up to where readers of committed records can read now."""
+        request = {TopicPartition(name, p): OffsetSpec.latest() for p in partitions}  # type: ignore[no-untyped-call]
+        return self._retried(
+            name, lambda: self._list_offsets(request, IsolationLevel.READ_COMMITTED)
+        )
+
+    def id(self, name: str) -> str:
+        """What tells a topic from another one that had its name before."""
+        return str(self._describe(name).topic_id)
 
     def offsets_at(self, name: str, timestamp: int) -> dict[int, int]:
         """By partition, the first offset whose record is not older; the end if there is none."""
@@ -177,10 +192,14 @@ class TopicAdmin:
             return {}
         return self._retried(name, lambda: self._list_offsets(request))
 
-    def _list_offsets(self, request: dict[TopicPartition, OffsetSpec]) -> dict[int, int]:
+    def _list_offsets(
+        self,
+        request: dict[TopicPartition, OffsetSpec],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[int, int]:
         futures = self._client.list_offsets(
             request,
-            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            isolation_level=isolation,
             request_timeout=self._connection.timeout,
         )
         return {
@@ -223,6 +242,15 @@ class TopicAdmin:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(0.02)
+
+
+def _new_topic(spec: TopicSpec) -> NewTopic:
+    return NewTopic(
+        spec.name,
+        num_partitions=spec.partitions,
+        replication_factor=spec.replicas,
+        config=dict(spec.configs),
+    )
 
 
 def _replicas(metadata: TopicMetadata) -> tuple[int, ...]:
