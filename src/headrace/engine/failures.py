@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_PYTHON = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_PYTHON = re.compile(
+    r"^(?:\w+\.)*((?!Py4J)(?!\w*SparkException)\w*(?:Error|Exception)): (.+)$", re.MULTILINE
+)
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+): (.+)$", re.MULTILINE)
 
 

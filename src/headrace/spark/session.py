@@ -35,6 +35,8 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "headrace.spark.workers",
+    "spark.sql.streaming.pollingDelay": "20ms",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),

@@ -66,6 +66,9 @@ SETTINGS: Mapping[str, str] = {
     "log.cleaner.threads": "1",
     "log.cleaner.dedupe.buffer.size": "16777216",
     "log.segment.delete.delay.ms": "1000",
+    # Kafka ages records by their own time: orders of last year would be gone in a minute. Whoever
+    # plays with old data keeps it; a topic with its own RETENTION_MS still drops it.
+    "log.retention.ms": "-1",
 }
 
 LOG4J = """\
