@@ -260,7 +260,7 @@ def test_sum_of_wide_decimals_is_exact():
 
 @pytest.mark.parametrize("name", ["SUM", "AVG", "STDDEV_SAMP"])
 def test_no_implicit_casts(name):
-    with pytest.raises(StatementError, match=f"Function '{name}' does not accept parameters"):
+    with pytest.raises(StatementError, match=f"Function '(?i:{name})' does not accept parameters"):
         REGISTRY.resolve(name, (t.STRING,))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Catalog
+from plan_catalog import Catalog
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import Namespace

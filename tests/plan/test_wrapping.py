@@ -6,7 +6,7 @@ By default `ksql.persistence.wrap.single.values` and `.keys` are false.
 from __future__ import annotations
 
 import pytest
-from conftest import Catalog
+from plan_catalog import Catalog
 
 from headrace.formats import FORMATS
 from headrace.model.errors import StatementError

@@ -15,7 +15,7 @@ from functools import cache
 
 import fastavro
 import pytest
-from conftest import Catalog
+from plan_catalog import Catalog
 
 from headrace.formats import FORMATS
 from headrace.formats.base import Layout, RegistryFormat, RowCodec, Side
