@@ -8,10 +8,9 @@ from headrace.engine.layouts import plain_layout
 from headrace.formats import FORMATS
 from headrace.formats.base import Feature, RegistryFormat, Side
 from headrace.model.errors import HeadraceError
-from headrace.model.schema import Schema
-from headrace.model.sources import Serde, Source, SourceKind
+from headrace.model.schema import Column, Namespace, Schema
+from headrace.model.sources import Serde, Source
 from headrace.model.types import quote
-from headrace.plan.ddl import declared_schema
 from headrace.sql import ast
 from headrace.sql.parser import parse_statement
 from headrace.testing.cases import ExpectedSource, ExpectedTopic, RecordCase
@@ -79,10 +78,23 @@ def _check_source(expected: ExpectedSource, rehearsal: Rehearsal) -> None:
 
 
 def _schema(text: str) -> Schema:
-    """A schema as test files write it: columns, of which the key's are marked KEY."""
+    """A schema as test files write it: columns, of which the key's are marked."""
     statement = parse_statement(f"CREATE STREAM S ({text});")
     assert isinstance(statement, ast.CreateSource)
-    return declared_schema(statement, SourceKind.STREAM, lambda name: None)
+    return Schema.of(
+        Column(e.name, e.type, _namespace(e.constraint), _header_key(e.constraint))
+        for e in statement.elements
+    )
+
+
+def _namespace(constraint: ast.Constraint | None) -> Namespace:
+    if constraint is None:
+        return Namespace.VALUE
+    return Namespace.HEADERS if constraint.kind in ast.HEADER_KINDS else Namespace.KEY
+
+
+def _header_key(constraint: ast.Constraint | None) -> str | None:
+    return None if constraint is None else constraint.header_key
 
 
 def _features(serde: Serde, source: Source, side: Side) -> frozenset[str]:

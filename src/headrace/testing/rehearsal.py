@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyspark.sql import SparkSession
+
 from headrace.catalog.catalog import Catalog
 from headrace.engine.changes import Change, Intent, is_change, plan_change
+from headrace.engine.inserts import insert_target, inserted_row
 from headrace.engine.resolve import check_named_schemas, resolve_schema
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
@@ -81,6 +84,18 @@ class Rehearsal:
                 planned.append(change)
         return planned
 
+    def inserted(
+        self, statement: ast.InsertValues, spark: SparkSession | None
+    ) -> tuple[Source, dict[str, object]]:
+        """Where INSERT VALUES goes, and what it inserts."""
+        service_id = self.settings.text("ksql.service.id") or ""
+        source = insert_target(statement, self.catalog, service_id, log_topic="")
+        try:
+            return source, inserted_row(statement, source, self.catalog, spark)
+        except HeadraceError as e:
+            reason = f"Failed to insert values into '{statement.target}'. {e}"
+            raise StatementError(reason) from None
+
     def texts(self) -> dict[str, str]:
         """The settings in force as texts, which is what planning reads."""
         settings = self.session.settings(self.settings)
@@ -92,6 +107,9 @@ class Rehearsal:
     def _plan(self, parsed: ParsedStatement) -> Change | None:
         statement = parsed.statement
         if self.session.takes(statement):
+            return None
+        if isinstance(statement, ast.InsertValues):
+            self.inserted(statement, None)
             return None
         if not is_change(statement):
             raise StatementError(f"A test cannot run this statement: {type(statement).__name__}")

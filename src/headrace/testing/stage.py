@@ -1,20 +1,59 @@
-"""One broker, one registry and one Spark session, on which cases run their queries."""
+"""One broker and one Spark session, on which all cases run their queries."""
 
 from __future__ import annotations
 
+import itertools
+import shutil
+import tempfile
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from headrace.testing.cases import Case
-from headrace.testing.outcomes import CaseFailure
+from headrace.engine.world import World
+from headrace.model.settings import Settings
+from headrace.spark.session import start_session
+from headrace.testing.cases import Case, RecordCase
+from headrace.testing.flows import Flow
+from headrace.testing.outputs import check_outputs
+from headrace.testing.planning import check_planning
+from headrace.testing.rehearsal import TEST_SETTINGS, Rehearsal
+from headrace.testing.script_records import ScriptRecords
+from headrace.testing.scripts import run_script
+from headrace.testing.sql_files import ScriptCase
+from headrace.topics.admin import TopicAdmin, TopicSpec
+from headrace.topics.broker import EmbeddedBroker
+from headrace.topics.client import KafkaConnection
+from headrace.topics.jars import ensure_jars
+from headrace.topics.records import RecordWriter
+
+PROCESSING_LOG = "processing-log"
+# Rows leave in the order in which they came only if nothing splits them.
+SPARK = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.streaming.pollingDelay": "5",
+    "spark.sql.streaming.minBatchesToRetain": "2",
+}
+# Topics are made ahead of need, many in one go.
+TOPICS_AHEAD = 50
 
 
 class Stage:
+    """Started for the first case that needs it, shared by all."""
+
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
+        self._parts = ExitStack()
+        self._numbers = itertools.count()
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._parts.close()
+            raise
         return self
 
     def __exit__(
@@ -23,7 +62,89 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        return None
+        self._parts.close()
+
+    def _start(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="headrace-test-"))
+        self._parts.callback(shutil.rmtree, folder, ignore_errors=True)
+        self._tell("Checking jars")
+        jars = ensure_jars(self._tell)
+        self._tell("Starting Kafka")
+        broker = self._parts.enter_context(EmbeddedBroker(folder / "kafka", jars=jars))
+        kafka = KafkaConnection({"bootstrap.servers": broker.bootstrap_servers})
+        admin = TopicAdmin(kafka)
+        admin.create(TopicSpec(PROCESSING_LOG))
+        self._topics = TopicSupply(admin)
+        self._writer = self._parts.enter_context(closing(RecordWriter(kafka, linger_ms=0)))
+        self._tell("Starting Spark")
+        spark = start_session(jars.spark, SPARK, folder / "spark")
+        self._parts.callback(spark.stop)
+        self._world = World(
+            settings=Settings(
+                TEST_SETTINGS, {"ksql.logging.processing.topic.name": PROCESSING_LOG}
+            ),
+            kafka=kafka,
+            admin=admin,
+            registry=None,
+            spark=spark,
+            state_dir=str(folder / "state"),
+            data_dir=folder,
+            buckets=1,
+        )
 
     def run(self, case: Case) -> None:
-        raise CaseFailure("queries cannot be run yet")
+        match case:
+            case RecordCase():
+                self._run_records(case)
+            case ScriptCase():
+                self._run_script(case)
+            case _:
+                raise TypeError(f"{type(case).__name__} is no kind of case")
+
+    def _flow(self, rehearsal: Rehearsal) -> Flow:
+        label = f"case{next(self._numbers)}"
+        return Flow(self._world, rehearsal, self._topics.take, self._writer, label)
+
+    # ------------------------------------------------------------------- records in, records out
+
+    def _run_records(self, case: RecordCase) -> None:
+        rehearsal = check_planning(case)
+        if rehearsal is None:
+            return
+        flow = self._flow(rehearsal)
+        with closing(flow):
+            for change in rehearsal.changes:
+                flow.apply(change)
+            flow.feed(case.inputs)
+            for topic in dict.fromkeys(record.topic for record in case.outputs):
+                expected = [record for record in case.outputs if record.topic == topic]
+                check_outputs(flow, topic, expected)
+
+    # ------------------------------------------------------------------------------- scripts
+
+    def _run_script(self, case: ScriptCase) -> None:
+        with ExitStack() as open_flows:
+
+            def records(rehearsal: Rehearsal) -> ScriptRecords:
+                flow = open_flows.enter_context(closing(self._flow(rehearsal)))
+                return ScriptRecords(flow, rehearsal)
+
+            run_script(case, records)
+
+
+class TopicSupply:
+    """Topics of one partition, each given away once."""
+
+    def __init__(self, admin: TopicAdmin) -> None:
+        self._admin = admin
+        self._lock = threading.Lock()
+        self._ready: list[str] = []
+        self._numbers = itertools.count()
+
+    def take(self) -> str:
+        with self._lock:
+            if not self._ready:
+                names = [f"topic-{next(self._numbers)}" for _ in range(TOPICS_AHEAD)]
+                self._admin.create_all([TopicSpec(name) for name in names])
+                self._ready = names[::-1]
+            return self._ready.pop()
