@@ -1,0 +1,236 @@
+"""Constant time patterns as Spark columns: most of them, with the results of the Python ones.
+
+What cannot be said in columns gives None here and is left to Python: pattern letters that are rare,
+zones by name, optional sections.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from headrace.functions.texts import FURTHEST_MILLIS
+from headrace.functions.time_parsing import parser, simple_parser
+from headrace.functions.time_patterns import (
+    DAY,
+    MONTHS,
+    Letter,
+    Optional,
+    elements,
+    letters,
+)
+from headrace.functions.zones import Zone
+
+# ------------------------------------------------------------------------------------- zones
+
+
+def local_millis(instant: Column, where: Zone) -> Column:
+    """An instant's milliseconds as a clock at the zone shows them."""
+    if where.region is None:
+        return instant + (where.fixed or 0) * 1000
+    return F.unix_millis(F.from_utc_timestamp(_timestamp(instant), where.id))
+
+
+def utc_millis(local: Column, where: Zone) -> Column:
+    if where.region is None:
+        return local - (where.fixed or 0) * 1000
+    return F.unix_millis(F.to_utc_timestamp(_timestamp(local), where.id))
+
+
+def _timestamp(millis: Column) -> Column:
+    """Null where Spark's timestamps end."""
+    near = millis.between(-FURTHEST_MILLIS, FURTHEST_MILLIS)
+    return F.when(near, F.timestamp_millis(millis))
+
+
+# --------------------------------------------------------------------------------- formatting
+
+# What Spark's formatter, which is Java's with some letters forbidden, may be given.
+_DATE_LETTERS = {"y": 6, "M": 4, "d": 2, "E": 4, "D": 3}
+_TIME_LETTERS = {"H": 2, "h": 2, "K": 2, "k": 2, "m": 2, "s": 2, "S": 9, "a": 1}
+_OFFSET_LETTERS = {"X": 5, "x": 5}
+
+
+def format_date(days: Column, pattern: str) -> Column | None:
+    if not _allowed(pattern, _DATE_LETTERS):
+        return None
+    near = days.between(-(FURTHEST_MILLIS // DAY), FURTHEST_MILLIS // DAY)
+    return F.when(near, F.date_format(F.date_from_unix_date(days), pattern))
+
+
+def format_time(millis: Column, pattern: str) -> Column | None:
+    if not _allowed(pattern, _TIME_LETTERS):
+        return None
+    return F.date_format(F.timestamp_millis(millis.cast("bigint")), pattern)
+
+
+def format_timestamp(millis: Column, pattern: str, where: Zone) -> Column | None:
+    offsets = _OFFSET_LETTERS if where.fixed == 0 else {}
+    if not _allowed(pattern, {**_DATE_LETTERS, **_TIME_LETTERS, **offsets}):
+        return None
+    return F.date_format(_timestamp(local_millis(millis, where)), pattern)
+
+
+def _allowed(pattern: str, longest: dict[str, int]) -> bool:
+    parts = elements(pattern)
+    return not any(isinstance(p, Optional) for p in parts) and all(
+        letter.count <= longest.get(letter.letter, 0) for letter in letters(parts)
+    )
+
+
+# ------------------------------------------------------------------------------------- parsing
+
+_PARSED = frozenset("yuMdDHhKkmsSaXxZ")
+_GAP = "\u0001"
+
+
+class _Groups:
+    """What each letter of a pattern matched, as columns; all null where the text does not match."""
+
+    def __init__(self, text: Column, regex: str, groups: tuple[Letter, ...]) -> None:
+        self.counts = {g.letter: g.count for g in groups}
+        marked = "".join(f"{_GAP}${i}" for i in range(1, len(groups) + 1))
+        parts = F.split(F.regexp_replace(text, regex, marked), _GAP)
+        self.matched = F.size(parts) == len(groups) + 1
+        self.columns = {
+            g.letter: F.when(self.matched, F.get(parts, F.lit(i))) for i, g in enumerate(groups, 1)
+        }
+
+    def __contains__(self, letter: str) -> bool:
+        return letter in self.columns
+
+    def text(self, letter: str) -> Column:
+        return self.columns[letter]
+
+    def number(self, letter: str, low: int, high: int, otherwise: int = 0) -> Column:
+        """The number if it is in its range; `otherwise` if there is no such field."""
+        if letter not in self:
+            return F.lit(otherwise)
+        value = self.columns[letter].cast("int")
+        return F.when(value.between(low, high), value)
+
+    def month(self, low: int, high: int) -> Column:
+        if self.counts.get("M", 0) < 3:
+            return self.number("M", low, high, 1)
+        names = F.array(*(F.lit(name[:3].lower()) for name in MONTHS))
+        found = F.array_position(names, F.lower(F.substring(self.text("M"), 1, 3)))
+        return F.when(found > 0, found.cast("int"))
+
+    def year(self) -> Column:
+        letter = "y" if "y" in self else "u"
+        if letter not in self:
+            return F.lit(1970)
+        value = self.columns[letter].cast("int")
+        if self.counts[letter] == 2:
+            return value + 2000
+        return F.when(value > 0, value) if letter == "y" else value
+
+
+def _groups(text: Column, pattern: str) -> _Groups | None:
+    """None if Python has to parse it."""
+    parts = elements(pattern)
+    found = tuple(letters(parts))
+    simple = not any(isinstance(p, Optional) for p in parts)
+    named = [g.letter for g in found]
+    if not (simple and named and set(named) <= _PARSED and len(set(named)) == len(named)):
+        return None
+    if any(g.letter == "Z" and g.count > 3 for g in found):
+        return None
+    regex = rf"(?i)^{parser(pattern).regex.pattern}\z"
+    return _Groups(text, regex, found)
+
+
+def parse_timestamp(text: Column, pattern: str, where: Zone) -> Column | None:
+    """Milliseconds since the epoch; null where the text is not as the pattern says."""
+    groups = _groups(text, pattern)
+    if groups is None:
+        return None
+    local = _days(groups) * F.lit(DAY).cast("bigint") + _millis(groups)
+    for letter in "XxZ":
+        if letter in groups:
+            return F.when(groups.matched, local - _offset(groups.text(letter)))
+    return F.when(groups.matched, utc_millis(local, where))
+
+
+def parse_date(text: Column, pattern: str) -> Column | None:
+    """Days since 1970-01-01, of a pattern that has a whole date."""
+    groups = _groups(text, pattern)
+    if groups is None or not _whole_date(groups):
+        return None
+    sound = _millis(groups).isNotNull()
+    return F.when(groups.matched & sound, _days(groups))
+
+
+def parse_time(text: Column, pattern: str) -> Column | None:
+    """Milliseconds of the day, of a pattern that has hours and no date."""
+    groups = _groups(text, pattern)
+    if groups is None or any(letter in groups for letter in "yuMdD"):
+        return None
+    hours = any(letter in groups for letter in "Hk") or (
+        "a" in groups and any(letter in groups for letter in "hK")
+    )
+    if not hours or ("s" in groups and "m" not in groups):
+        return None
+    return F.when(groups.matched, _millis(groups).cast("int"))
+
+
+def _whole_date(groups: _Groups) -> bool:
+    return ("y" in groups or "u" in groups) and ("D" in groups or ("M" in groups and "d" in groups))
+
+
+def _days(groups: _Groups) -> Column:
+    year = groups.year()
+    if "D" in groups:
+        first = F.make_date(year, F.lit(1), F.lit(1))
+        day = groups.number("D", 1, 366)
+        length = F.dayofyear(F.make_date(year, F.lit(12), F.lit(31)))
+        return F.when(day <= length, F.unix_date(first) + day - 1)
+    month, day = groups.month(1, 12), groups.number("d", 1, 31, 1)
+    first = F.make_date(year, month, F.lit(1))
+    length = F.dayofmonth(F.last_day(first))
+    if _whole_date(groups):
+        day = F.least(day, length) + day * 0  # LEAST would ignore a null
+    return F.when(day <= length, F.unix_date(first) + day - 1)
+
+
+def _millis(groups: _Groups) -> Column:
+    minute, second = groups.number("m", 0, 59), groups.number("s", 0, 59)
+    fraction = F.lit(0)
+    if "S" in groups:
+        fraction = F.rpad(groups.text("S"), 3, "0").cast("int")
+    rest = minute * 60_000 + second * 1000 + fraction
+    if "k" in groups:
+        hour = groups.number("k", 1, 24) % 24
+    elif "h" in groups or "K" in groups:
+        hour = groups.number("h", 1, 12) % 12 if "h" in groups else groups.number("K", 0, 11)
+        if "a" in groups:
+            hour = hour + F.when(F.upper(groups.text("a")) == "PM", 12).otherwise(0)
+    else:
+        hour = groups.number("H", 0, 24)
+        # 24:00 is the next midnight, and nothing is after it.
+        hour = F.when((hour < 24) | (rest == 0), hour % 24)
+    return hour * 3_600_000 + rest
+
+
+def _offset(text: Column) -> Column:
+    """Milliseconds east of UTC; null beyond 18 hours."""
+    digits = F.rpad(F.regexp_replace(text, "[^0-9]", ""), 6, "0")
+    hours, minutes, seconds = (F.substring(digits, at, 2).cast("int") for at in (1, 3, 5))
+    total = (hours * 60 + minutes) * 60 + seconds
+    sound = (minutes < 60) & (seconds < 60) & (total <= 18 * 3600)
+    signed = F.when(text.startswith("-"), -total).otherwise(total)
+    return F.when(F.upper(text) == "Z", F.lit(0)).otherwise(F.when(sound, signed)) * 1000
+
+
+def parse_simple_date(text: Column, pattern: str) -> Column | None:
+    """Days since 1970-01-01, by SimpleDateFormat's letters, of a pattern of year, month and day."""
+    ready = simple_parser(pattern)
+    named = {g.letter: g.count for g in ready.groups}
+    if not set(named) <= set("yMd") or len(named) < len(ready.groups) or named.get("y", 4) < 3:
+        return None
+    groups = _Groups(text, rf"(?is)^{ready.regex.pattern}.*\z", ready.groups)
+    year = groups.number("y", 0, 9_999_999, 1970)
+    month = groups.month(0, 9_999_999)
+    first = F.add_months(F.make_date(year, F.lit(1), F.lit(1)), month - 1)
+    days = F.unix_date(first) + groups.number("d", 0, 9_999_999, 1) - 1
+    return F.when(groups.matched, days)
