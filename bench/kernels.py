@@ -1,6 +1,6 @@
 """How fast kernels run on Spark: rows per second, and what a small batch costs beside a big table.
 
-    python bench/kernels.py [aggregate|windows|join|growth|latency|memory] …
+    python bench/kernels.py [aggregate|windows|join|sessions|tables|growth|latency|memory] …
 
 Rows come from files, so that nothing but the kernel, its state and Spark's own work is measured.
 """
@@ -18,12 +18,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField
 
-from headrace.spark.bucket import Input, apply_kernel
+from headrace.spark.bucket import Input, apply_kernel, in_order_by
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
+from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
+from headrace.spark.kernels.session import SessionAggregate, SessionWindow
 from headrace.spark.kernels.steps import Call
 from headrace.spark.kernels.stream_table_join import StreamTableJoin
+from headrace.spark.kernels.table_join import TableTableJoin
 from headrace.spark.session import start_session
 from headrace.topics.jars import ensure_jars
 
@@ -157,6 +160,37 @@ def join(spark: SparkSession, work: Path) -> None:
         report(f"stream-table join, {keys} keys", run(frame, work / f"c-join{keys}"))
 
 
+def sessions(spark: SparkSession, work: Path) -> None:
+    feed = Feed(spark, work / "sessions")
+    for _ in range(3):
+        feed.add(300_000, 10_000, seconds=1)
+    spec = SessionAggregate((Call("COUNT", Count(), (0,)),), SessionWindow.of(5_000, 10_000))
+    frame = apply_kernel([side(feed.rows())], spec, KEY, [StructField("n", LongType())])
+    report("session windows, 10000 keys", run(frame, work / "c-sessions"))
+
+
+def tables(spark: SparkSession, work: Path) -> None:
+    """Table-table joins: on the primary key, and on a foreign key."""
+    left, right = Feed(spark, work / "tl"), Feed(spark, work / "tr")
+    right.add(10_000, 10_000, ordered=True)
+    for _ in range(3):
+        left.add(300_000, 10_000)
+    both = [StructField("lv", LongType()), StructField("rv", LongType())]
+    inputs = [side(left.rows()), side(right.rows())]
+    joined = apply_kernel(inputs, TableTableJoin(1, 1, True, False), KEY, both)
+    report("table-table join, 10000 keys", run(joined, work / "c-tables"))
+
+    foreign = F.concat(F.lit("key"), F.abs(F.hash("k")) % 10_000)
+    referring = Input(left.rows(), [F.col("k")], [foreign, F.col("v")])
+    message = [StructField("word", IntegerType()), StructField("id", StringType()), both[0]]
+    told = apply_kernel([referring], References(1, 1, 1, True), KEY, message)
+    messages = Input(told, [F.col("k")], [F.col(f.name) for f in message])
+    spec = ForeignKeyJoin(1, 1, True)
+    result = apply_kernel([messages, side(right.rows())], spec, KEY, both)
+    frame = in_order_by(result, [F.col("k")])
+    report("foreign-key join, 10000 keys", run(frame, work / "c-foreign"))
+
+
 def growth(spark: SparkSession, work: Path) -> None:
     """A batch of 1,000 rows against tables of 1,000 and 1M rows."""
     for keys in (1_000, 1_000_000):
@@ -226,6 +260,8 @@ BENCHES: dict[str, Callable[[SparkSession, Path], None]] = {
     "aggregate": aggregate,
     "windows": windows,
     "join": join,
+    "sessions": sessions,
+    "tables": tables,
     "growth": growth,
     "latency": latency,
     "memory": memory,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,46 +94,73 @@ class SessionAggregation:
             spans[:] = [(end, start) for end, start in spans if (key, start, end) in data]
 
     def _add(self, at: int, key: Key, values: Any, time: int, closed: int, out: Output) -> None:
-        gap, accumulator, table = self._gap, self._accumulator, self._table
-        near = [
-            (end, start)
-            for end, start in self._sessions.get(key, ())
-            if end >= time - gap and start <= time + gap and end >= closed
-        ]
-        first = min([time, *(start for _, start in near)])
-        last = max([time, *(end for end, _ in near)])
+        accumulator, table = self._accumulator, self._table
+        near = self._near(key, time, closed)
+        first = min(time, near[0][1]) if near else time
+        last = max(time, near[-1][0]) if near else time
         if last < closed:
             out.late += 1
             return
-        entry = accumulator.start(last)
-        moved = (first, last) != (time, time)
+        entry = None
+        moved = first != time or last != time
         for end, start in near:
             place = (key, start, end)
-            accumulator.merge(entry, table.data[place])
+            if entry is None:
+                entry = table.data[place]  # merging it with nothing would change nothing
+            else:
+                accumulator.merge(entry, table.data[place])
             table.remove(place)
             self._unindex(place)
             if moved and not self._final:
                 out.rows.append((at, place, None, end))
+        if entry is None:
+            entry = accumulator.start(last)
         failure = accumulator.add(entry, values)
         if failure is not None:
             out.failures.append((at, failure))
+        entry[0] = last
         place = (key, first, last)
         table.put(place, entry)
         self._index(place)
         if not self._final:
             out.rows.append((at, place, accumulator.result(entry), last))
 
+    def _near(self, key: Key, time: int, closed: int) -> list[tuple[int, int]]:
+        """(end, start) of the open sessions that a row belongs to, earliest first."""
+        spans = self._sessions.get(key)
+        if spans is None:
+            return []
+        at = bisect_left(spans, (max(time - self._gap, closed),))
+        found = []
+        while at < len(spans) and spans[at][1] <= time + self._gap:
+            found.append(spans[at])
+            at += 1
+        return found
+
     def _index(self, place: Place) -> None:
         key, start, end = place
         spans = self._sessions.setdefault(key, [])
-        if (end, start) not in spans:
-            insort(spans, (end, start))
-        self._expiry.add(end + 1, place)
+        at = bisect_left(spans, (end, start))
+        if at == len(spans) or spans[at] != (end, start):
+            spans.insert(at, (end, start))
+            self._expiry.add(end + 1, place)
+
+    def _unindex(self, place: Place) -> None:
+        key, start, end = place
+        spans = self._sessions.get(key)
+        if spans is None:
+            return
+        at = bisect_left(spans, (end, start))
+        if at < len(spans) and spans[at] == (end, start):
+            del spans[at]
+            if not spans:
+                del self._sessions[key]
 
     def _close(self, at: int, closed: int, out: Output) -> None:
         for _, places in self._expiry.due(closed):
-            unique = list(dict.fromkeys(places))
-            for place in in_key_order(unique, by=lambda place: (place[1], place[0])):
+            if self._final and len(places) > 1:
+                places = in_key_order(places, by=lambda place: (place[1], place[0]))
+            for place in places:
                 entry = self._table.data.get(place)
                 if entry is not None:
                     if self._final:
@@ -141,11 +168,3 @@ class SessionAggregation:
                         out.rows.append((at, place, result, place[2]))
                     self._table.remove(place)
                 self._unindex(place)
-
-    def _unindex(self, place: Place) -> None:
-        key, start, end = place
-        spans = self._sessions.get(key)
-        if spans is not None and (end, start) in spans:
-            spans.remove((end, start))
-            if not spans:
-                del self._sessions[key]
