@@ -16,16 +16,19 @@ from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Unreadable
 from headrace.engine import processing_log
 from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
-from headrace.engine.inserts import RowInserter
+from headrace.engine.inserts import Inserts, RowStream
 from headrace.engine.layouts import subject
 from headrace.engine.outside import LiveOutside, PretendOutside
+from headrace.engine.prepared import PreparedLookups
+from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import SIDES, Provisioned
-from headrace.engine.pulling import PullAnswer, pull
+from headrace.engine.pulling import PullAnswer, PullQueries
 from headrace.engine.push import PushQuery
 from headrace.engine.queries import PersistentQuery, QueryKeeper
 from headrace.engine.running import Starts, answer_program, persistent_program, starting_offsets
 from headrace.engine.session import Session
 from headrace.engine.statements import answer
+from headrace.engine.tailing import TableTails
 from headrace.engine.world import World
 from headrace.model.entities import (
     ClusterStatus,
@@ -68,6 +71,10 @@ class Engine:
             world.settings.number("ksql.query.retry.backoff.initial.ms") / 1000,
             world.settings.number("ksql.query.retry.backoff.max.ms") / 1000,
         )
+        self.tails = TableTails(world.kafka, world.admin, world.data_dir / "tables")
+        self.pulls = PullQueries(world, self.tails)
+        self.prepared = PreparedLookups(self.tails)
+        self.inserts = Inserts(world, self.tails.expect)
         self.pushes: dict[str, PushQuery] = {}
         self.statuses: dict[str, CommandStatus] = {}
         self._changing = threading.RLock()
@@ -106,6 +113,8 @@ class Engine:
     def close(self) -> None:
         for push in list(self.pushes.values()):
             push.close()
+        self.tails.close()
+        self.inserts.close()
         self.queries.close()
         self.log.close()
 
@@ -143,7 +152,7 @@ class Engine:
 
     def _parse(self, text: str, session: Session) -> ParsedStatement:
         settings = session.settings(self.world.settings)
-        if settings.flag("ksql.variable.substitution.enable"):
+        if "${" in text and settings.flag("ksql.variable.substitution.enable"):
             text = substitute(text, session.variables)
         parsed = parse(text)
         return parsed[0]
@@ -230,7 +239,11 @@ class Engine:
             query = self.queries.remove(id_)
             if query is not None and id_ != replaced:
                 self._forget(query)
+        before = self.catalog
         self._take(change)
+        for source in before.sources():
+            if self.catalog.source(source.name) is not source:
+                self.pulls.forget(source)
         if change.starts is not None:
             self._start(change.starts, starts)
         for id_ in change.pauses:
@@ -248,6 +261,7 @@ class Engine:
     def _take(self, change: Change) -> None:
         self.catalog = change.catalog
         if change.alters is not None:
+            self.prepared = PreparedLookups(self.tails)
             altered = self.world.settings.override(dict([change.alters]))
             self.world = replace(self.world, settings=altered)
 
@@ -283,6 +297,26 @@ class Engine:
 
     def query(self, request: Request) -> PushQuery | PullAnswer:
         """Starts the one SELECT of a request, push or pull as its text says."""
+        parsed, session = self._only_statement(request)
+        try:
+            if not isinstance(parsed.statement, ast.Query):
+                raise StatementError(
+                    f"Statement type `{type(parsed.statement).__name__}' not supported for this "
+                    "resource"
+                )
+            if parsed.statement.emit is None:
+                return self._pull(request, parsed.statement, session)
+            return self._push(parsed, parsed.statement, session)
+        except HeadraceError as e:
+            raise _placed(e, parsed.text, ()) from e.__cause__
+
+    def print_topic(self, request: Request) -> PrintedTopic:
+        parsed, _ = self._only_statement(request)
+        if not isinstance(parsed.statement, ast.PrintTopic):
+            raise StatementError("Only PRINT is answered here.", parsed.text)
+        return PrintedTopic(self.world, parsed.statement)
+
+    def _only_statement(self, request: Request) -> tuple[ParsedStatement, Session]:
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
         statements = [s.text for s in split(request.text)]
@@ -292,19 +326,11 @@ class Engine:
                 request.text,
             )
         try:
-            parsed = self._parse(statements[0], session)
-            if not isinstance(parsed.statement, ast.Query):
-                raise StatementError(
-                    f"Statement type `{type(parsed.statement).__name__}' not supported for this "
-                    "resource"
-                )
-            if parsed.statement.emit is None:
-                return self._pull(parsed.statement, session)
-            return self._push(parsed, parsed.statement, session)
+            return self._parse(statements[0], session), session
         except HeadraceError as e:
             raise _placed(e, statements[0], ()) from e.__cause__
 
-    def _pull(self, query: ast.Query, session: Session) -> PullAnswer:
+    def _pull(self, request: Request, query: ast.Query, session: Session) -> PullAnswer:
         settings = session.settings(self.world.settings)
         if not settings.flag("ksql.query.pull.enable"):
             raise StatementError(
@@ -312,7 +338,17 @@ class Engine:
                 "Add EMIT CHANGES if you intended to issue a push query.\n"
                 "Please set ksql.query.pull.enable=true to enable this feature.\n"
             )
-        return pull(self.world, plan_pull(query, self.catalog, self.texts(session)), settings)
+        catalog = self.catalog
+        plan = plan_pull(query, catalog, self.texts(session))
+        answer = self.pulls.answer(plan, settings)
+        if plan.source.is_table:
+            reader = self.pulls.reader(plan.source)
+            self.prepared.learn(request, query, plan, catalog, settings, reader)
+        return answer
+
+    def answer_now(self, request: Request) -> PullAnswer | None:
+        """The answer to a lookup whose like was answered before, if its rows are at hand."""
+        return self.prepared.answer(request, self.catalog)
 
     def _push(self, parsed: ParsedStatement, query: ast.Query, session: Session) -> PushQuery:
         most = self.world.settings.number("ksql.max.push.queries")
@@ -338,8 +374,10 @@ class Engine:
             push.close()
         return push is not None
 
-    def insert(self, target: str, properties: Mapping[str, object]) -> RowInserter:
-        return RowInserter(self.world, self.catalog, target.strip("`"))
+    def insert(self, target: str, properties: Mapping[str, object]) -> RowStream:
+        session = Session(dict(properties))
+        session.check()
+        return self.inserts.stream(target, self.catalog, session.settings(self.world.settings))
 
     # ------------------------------------------------------------------ about the server
 

@@ -57,7 +57,7 @@ class Inserts:
             reason = f"Failed to insert values into '{statement.target}'. {e}"
             raise StatementError(reason) from None
         written = self._writer.write(record)
-        self._wrote(source.topic, written.partition, written.offset)
+        self._wrote(record.topic, written.partition, written.offset)
 
     def stream(self, target: str, catalog: Catalog, settings: Settings) -> RowStream:
         """Takes rows, many of them, as JSON values."""
@@ -101,7 +101,7 @@ def _target(catalog: Catalog, name: str, service_id: str, log_topic: str, window
         )
     if source.window is not None:
         raise StatementError(f"Cannot insert values into {windowed}")
-    internal = f"_confluent-ksql-{service_id}"
+    internal = (f"_headrace-{service_id}", f"_confluent-ksql-{service_id}")
     if source.topic == log_topic or source.topic.startswith(internal):
         raise StatementError(f"Cannot insert values into read-only topic: {source.topic}")
     if source.read_only:
@@ -115,7 +115,7 @@ class RowEncoder:
 
     def __init__(self, world: World, source: Source) -> None:
         self.source = source
-        self._topic = world.in_kafka(source.topic)
+        self.topic = world.in_kafka(source.topic)
         self.key_names = [c.name for c in source.schema.key]
         self.value_names = [c.name for c in source.schema.value]
         self._key = _codec(world, source, "key")
@@ -129,7 +129,7 @@ class RowEncoder:
         at = get(ROWTIME)
         no_key = all(v is None for v in key.values())
         return NewRecord(
-            self._topic,
+            self.topic,
             None if no_key or self._key is None else _encoded(self._key, key, "key"),
             None if self._value is None else _encoded(self._value, value, "value"),
             timestamp=int(time.time() * 1000) if at is None else int(str(at)),
@@ -201,11 +201,13 @@ class RowStream:
         self._connection = connection
         self._encoder = encoder
         self._wrote = wrote
-        self._topic = encoder.source.topic
+        self._topic = encoder.topic
         self._producer = connection.producer()
         self._failure: KafkaError | None = None
         self._last: dict[int, int] = {}
-        columns = [c for c in encoder.source.schema if c.namespace is not Namespace.HEADERS]
+        schema = encoder.source.schema
+        columns = [c for c in schema if c.namespace is not Namespace.HEADERS]
+        self._headers = frozenset(c.name for c in schema.headers)
         self._columns = {c.name: (c.type, from_json(c.type)) for c in columns}
         self._names: dict[str, str] = {}  # as clients spell them
 
@@ -215,6 +217,8 @@ class RowStream:
         for given, value in row.items():
             name = self._name(given)
             column = self._columns.get(name)
+            if name in self._headers:
+                raise HeadraceError(f"Cannot insert into HEADER columns: {name}")
             if column is None:
                 continue
             if name in typed:

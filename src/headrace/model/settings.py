@@ -219,6 +219,28 @@ _SETTINGS = (
         editable=True,
     ),
     Setting(
+        "ksql.query.pull.range.scan.enabled",
+        _boolean,
+        True,
+        "Whether a pull query may read a range of a table's keys.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.pull.limit.clause.enabled",
+        _boolean,
+        True,
+        "Whether pull queries may have a LIMIT.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.pull.max.staleness.ms",
+        int,
+        20,
+        "A pull query's answer holds everything that was in the table's topic so long ago, or "
+        "later. 0: everything that was there when it was asked, for one more round trip to Kafka.",
+        editable=True,
+    ),
+    Setting(
         "ksql.query.pull.stream.enabled",
         _boolean,
         True,
@@ -238,6 +260,18 @@ _SETTINGS = (
         None,
         "Accepted for compatibility.",
         editable=True,
+    ),
+    Setting(
+        "ksql.assert.topic.default.timeout.ms",
+        int,
+        1000,
+        "How long ASSERT TOPIC looks again if it has no TIMEOUT.",
+    ),
+    Setting(
+        "ksql.assert.schema.default.timeout.ms",
+        int,
+        1000,
+        "How long ASSERT SCHEMA looks again if it has no TIMEOUT.",
     ),
     Setting("ksql.max.push.queries", int, 100, "At most this many push queries at once."),
     Setting(
@@ -373,14 +407,63 @@ SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}
 # Names of the Kafka clients, which a source, sink or the admin client may be given.
 CLIENT_PREFIXES = ("ksql.streams.", "ksql.streams.producer.", "ksql.streams.consumer.")
 _CLIENT_NAMES = tuple(
-    """
-    ssl. sasl. security. client. fetch. max. linger. acks compression. retries request.
-    session. metadata. reconnect. receive. send. buffer. batch. delivery. default.
-    isolation. group. heartbeat. interceptor. replication. state. application. poll.
-    partition. rocksdb. statestore. topology. transaction windowstore. upgrade. metrics.
-    allow. check. enable. key. value. producer. consumer. admin. main. restore. global.
-    task. acceptable. warmup. probing. rack. built. dsl. num.
-    """.split()
+    [
+        "ssl.",
+        "sasl.",
+        "security.",
+        "client.",
+        "fetch.",
+        "max.",
+        "linger.",
+        "acks",
+        "compression.",
+        "retries",
+        "request.",
+        "session.",
+        "metadata.",
+        "reconnect.",
+        "receive.",
+        "send.",
+        "buffer.",
+        "batch.",
+        "delivery.",
+        "default.",
+        "isolation.",
+        "group.",
+        "heartbeat.",
+        "interceptor.",
+        "replication.",
+        "state.",
+        "application.",
+        "poll.",
+        "partition.",
+        "rocksdb.",
+        "statestore.",
+        "topology.",
+        "transaction",
+        "windowstore.",
+        "upgrade.",
+        "metrics.",
+        "allow.",
+        "check.",
+        "enable.",
+        "key.",
+        "value.",
+        "producer.",
+        "consumer.",
+        "admin.",
+        "main.",
+        "restore.",
+        "global.",
+        "task.",
+        "acceptable.",
+        "warmup.",
+        "probing.",
+        "rack.",
+        "built.",
+        "dsl.",
+        "num.",
+    ]
 )
 
 

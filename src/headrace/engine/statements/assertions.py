@@ -13,7 +13,6 @@ from headrace.topics.admin import Topic
 from headrace.topics.client import UnknownTopicError
 
 RETRY_SECONDS = 0.1
-DEFAULT_SECONDS = 1.0
 
 
 class AssertionFailed(HeadraceError):
@@ -22,19 +21,22 @@ class AssertionFailed(HeadraceError):
 
 @handles(ast.AssertTopic)
 def _topic(statement: ast.AssertTopic, asked: Asked) -> Entity:
-    _eventually(lambda: _topic_problem(statement, asked), statement.timeout)
+    default = asked.settings.number("ksql.assert.topic.default.timeout.ms")
+    _eventually(lambda: _topic_problem(statement, asked), statement.timeout, default)
     return AssertedTopic(asked.text, statement.topic, statement.exists)
 
 
 @handles(ast.AssertSchema)
 def _schema(statement: ast.AssertSchema, asked: Asked) -> Entity:
-    _eventually(lambda: _schema_problem(statement, asked), statement.timeout)
+    default = asked.settings.number("ksql.assert.schema.default.timeout.ms")
+    _eventually(lambda: _schema_problem(statement, asked), statement.timeout, default)
     return AssertedSchema(asked.text, statement.subject, statement.id, statement.exists)
 
 
-def _eventually(problem: Callable[[], str | None], timeout: ast.Duration | None) -> None:
-    seconds = DEFAULT_SECONDS if timeout is None else timeout.millis / 1000
-    deadline = time.monotonic() + seconds
+def _eventually(
+    problem: Callable[[], str | None], timeout: ast.Duration | None, default_ms: int
+) -> None:
+    deadline = time.monotonic() + (default_ms if timeout is None else timeout.millis) / 1000
     while (found := problem()) is not None:
         if time.monotonic() >= deadline:
             raise AssertionFailed(found)

@@ -15,7 +15,9 @@ from headrace.model.entities import (
 from headrace.sql import ast
 
 # Topics that are nobody's data; SHOW ALL TOPICS has them too.
-_HIDDEN = re.compile(r"_confluent.*|__.*|_schemas|connect-(configs|offsets|status|statuses)")
+_HIDDEN = re.compile(
+    r"_headrace.*|_confluent.*|__.*|_schemas|connect-(configs|offsets|status|statuses)"
+)
 
 
 @handles(ast.ListTopics)

@@ -1,0 +1,255 @@
+"""Values that come from outside, as values of a column: literals of INSERT, JSON of a client.
+
+The rules are ksqlDB's strict ones: a number may widen, a text may be a time, a date or bytes; a
+number never becomes a text, nor a text a number.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import decimal
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.types import Array, Decimal, Map, Primitive, SqlType, Struct, base_name
+from headrace.plan.coercion import fitted
+from headrace.plan.times import parse_date, parse_time, parse_timestamp
+
+Convert = Callable[[Any], Any]
+
+
+class Unfit(Exception):
+    """The value is none of the type."""
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise Unfit from None
+
+
+def _parsed(parse: Callable[[str], Any]) -> Convert:
+    def convert(text: str) -> Any:
+        try:
+            return parse(text.strip())
+        except StatementError:
+            raise Unfit from None
+
+    return convert
+
+
+_FROM_TEXT: dict[str, Convert] = {
+    "STRING": lambda text: text,
+    "TIMESTAMP": _parsed(parse_timestamp),
+    "TIME": _parsed(parse_time),
+    "DATE": _parsed(parse_date),
+    "BYTES": _parsed(_bytes),
+}
+
+
+def _exact(number: Any, type_: Decimal) -> decimal.Decimal:
+    try:
+        return fitted(decimal.Decimal(number), type_)
+    except ArithmeticError:
+        raise Unfit from None
+
+
+# --------------------------------------------------------------------- typed values, as of SQL
+
+_WIDENS: dict[str, frozenset[str]] = {
+    "INTEGER": frozenset({"INTEGER", "BIGINT", "DECIMAL", "DOUBLE"}),
+    "BIGINT": frozenset({"BIGINT", "DECIMAL", "DOUBLE"}),
+    "DECIMAL": frozenset({"DECIMAL", "DOUBLE"}),
+    "DOUBLE": frozenset({"DOUBLE"}),
+}
+
+
+def coerced(value: Any, source: SqlType, target: SqlType) -> Any:
+    """A value of one SQL type as a value of another; Unfit if it cannot be."""
+    if value is None or source == target:
+        return value
+    match source, target:
+        case Array(), Array():
+            return [coerced(v, source.element, target.element) for v in value]
+        case Map(), Map():
+            return {
+                coerced(k, source.key, target.key): coerced(v, source.value, target.value)
+                for k, v in value.items()
+            }
+        case Struct(), Struct():
+            types = {f.name: f.type for f in source.fields}
+            return {
+                f.name: coerced(value.get(f.name), types[f.name], f.type)
+                if f.name in types
+                else None
+                for f in target.fields
+            }
+    from_, to = base_name(source), base_name(target)
+    if from_ == "STRING" and to in _FROM_TEXT:
+        return _FROM_TEXT[to](value)
+    if to not in _WIDENS.get(from_, ()):
+        raise Unfit
+    if isinstance(target, Decimal):
+        return _exact(value, target)
+    return float(value) if to == "DOUBLE" else value
+
+
+# ------------------------------------------------------------------------------ values of JSON
+
+
+def _whole(bits: int) -> Convert:
+    def convert(value: Any) -> int:
+        if type(value) is not int or not -(2**bits) <= value < 2**bits:
+            raise Unfit
+        return value
+
+    return convert
+
+
+def _boolean(value: Any) -> bool:
+    if value is not True and value is not False:
+        raise Unfit
+    return value
+
+
+def _double(value: Any) -> float:
+    if type(value) in (int, float, decimal.Decimal):
+        return float(value)
+    raise Unfit
+
+
+def _decimal(target: Decimal) -> Convert:
+    """Whole numbers have to fit; those with a fraction, and texts, are rounded."""
+    unit = decimal.Decimal(1).scaleb(-target.scale)
+
+    def convert(value: Any) -> decimal.Decimal:
+        if type(value) is int:
+            return _exact(value, target)
+        if isinstance(value, bool) or not isinstance(value, str | float | decimal.Decimal):
+            raise Unfit
+        try:
+            with decimal.localcontext() as context:
+                context.prec = 100
+                number = decimal.Decimal(value if isinstance(value, str) else str(value))
+                return _exact(number.quantize(unit, decimal.ROUND_HALF_UP), target)
+        except ArithmeticError:
+            raise Unfit from None
+
+    return convert
+
+
+def _text(name: str) -> Convert:
+    parse = _FROM_TEXT[name]
+
+    def convert(value: Any) -> Any:
+        if type(value) is not str:
+            raise Unfit
+        return parse(value)
+
+    return convert
+
+
+_FROM_JSON: dict[str, Convert] = {
+    "BOOLEAN": _boolean,
+    "INTEGER": _whole(31),
+    "BIGINT": _whole(63),
+    "DOUBLE": _double,
+    **{name: _text(name) for name in _FROM_TEXT},
+}
+
+
+@cache
+def from_json(type_: SqlType) -> Convert:
+    """What makes a value of the type out of a JSON value; Unfit if it is none."""
+    match type_:
+        case Primitive(name):
+            return _or_null(_FROM_JSON[name])
+        case Decimal():
+            return _or_null(_decimal(type_))
+        case Array(element):
+            return _or_null(_array(from_json(element)))
+        case Map(key, value):
+            return _or_null(_map(from_json(key), from_json(value)))
+        case Struct(fields):
+            return _or_null(_struct({f.name: from_json(f.type) for f in fields}))
+    raise TypeError(f"{type_} is not the type of a value")
+
+
+def _or_null(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _array(element: Convert) -> Convert:
+    def convert(value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise Unfit
+        return [element(v) for v in value]
+
+    return convert
+
+
+def _map(key: Convert, item: Convert) -> Convert:
+    def convert(value: Any) -> dict[Any, Any]:
+        if type(value) is not dict:
+            raise Unfit
+        return {key(k): item(v) for k, v in value.items()}
+
+    return convert
+
+
+def _struct(fields: Mapping[str, Convert]) -> Convert:
+    def convert(value: Any) -> dict[str, Any]:
+        if type(value) is not dict:
+            raise Unfit
+        given = {field_name(k): v for k, v in value.items()}
+        return {name: convert(given.get(name)) for name, convert in fields.items()}
+
+    return convert
+
+
+def field_name(text: str) -> str:
+    """A name as a JSON member's spells it: in upper case unless it is quoted."""
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "`\"'":
+        return text[1:-1].replace(text[0] * 2, text[0])
+    return text.upper()
+
+
+# ---------------------------------------------------------------------------------- in words
+
+# Clients see the names of Java's classes where ksqlDB shows them.
+_JAVA = {
+    bool: "java.lang.Boolean",
+    int: "java.lang.Integer",
+    str: "java.lang.String",
+    float: "java.lang.Double",
+    decimal.Decimal: "java.lang.Double",
+    list: "io.vertx.core.json.JsonArray",
+    dict: "io.vertx.core.json.JsonObject",
+}
+
+
+def misfit(value: object, type_: SqlType) -> HeadraceError:
+    name = _JAVA.get(type(value), type(value).__name__)
+    if type(value) is int and not -(2**31) <= value < 2**31:
+        name = "java.lang.Long" if -(2**63) <= value < 2**63 else "java.math.BigInteger"
+    return HeadraceError(f"Can't coerce a field of type class {name} into type {type_}")
+
+
+def java_text(value: object) -> str:
+    """A value as Java prints it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case decimal.Decimal():
+            return format(value, "f")
+        case list():
+            return f"[{', '.join(map(java_text, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{java_text(k)}={java_text(v)}" for k, v in value.items()) + "}"
+    return str(value)

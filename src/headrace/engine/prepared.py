@@ -1,0 +1,174 @@
+"""Lookups by key that were asked before, with other keys: answered without parsing and planning.
+
+A query's text with its literals taken out is its shape. The first query of a shape is parsed and
+planned as usual; if all it does is to look up a row by its whole key and to show plain columns,
+the next one of that shape needs nothing but its literals.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from headrace.catalog.catalog import Catalog
+from headrace.engine.plain import Evaluate
+from headrace.engine.pulling import PullAnswer, direct_projection
+from headrace.engine.reading import RowReader, tail_name
+from headrace.engine.tailing import TableTails
+from headrace.model.requests import Request, ResultRow
+from headrace.model.schema import Schema
+from headrace.model.settings import Settings
+from headrace.model.types import BIGINT, DOUBLE, INTEGER, STRING, SqlType
+from headrace.plan.pull import PullPlan, Range
+from headrace.sql import ast
+
+MOST_SHAPES = 1000
+_MAX_INTEGER = 2**31 - 1
+
+# Strings and whole numbers. A text with anything that could hide one is not looked at.
+_LITERAL = re.compile(r"('(?:[^']|'')*'|(?<![\w.@])[0-9]+(?![\w.@]))")
+_HIDING = re.compile(r"""["`]|--|/\*|\$\{""")
+
+
+class _Key(NamedTuple):
+    shape: str
+    properties: tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """`order`: which of the text's literals is which key column's value."""
+
+    reader: RowReader
+    name: str  # of the tail
+    schema: Schema
+    columns: Sequence[Evaluate]
+    types: Sequence[SqlType]
+    order: Sequence[int]
+    staleness: float
+
+
+class PreparedLookups:
+    """Holds for one catalog: when that changes, everything is learnt anew."""
+
+    def __init__(self, tails: TableTails) -> None:
+        self._tails = tails
+        self._catalog: Catalog | None = None
+        self._known: dict[_Key, _Lookup] = {}
+
+    def answer(self, request: Request, catalog: Catalog) -> PullAnswer | None:
+        """The answer, if it can be had at once."""
+        if catalog is not self._catalog or request.after_command is not None:
+            return None
+        taken = _taken_apart(request)
+        lookup = self._known.get(taken[0]) if taken is not None else None
+        if taken is None or lookup is None:
+            return None
+        key = _key_values(taken[1], lookup)
+        tail = self._tails.get(lookup.name)
+        if key is None or tail is None or not tail.is_fresh(lookup.staleness):
+            return None
+        found = lookup.reader.key_bytes(key)
+        try:
+            record = None if found is None else tail.store.get(found)
+        except sqlite3.Error:
+            return None  # the table is being dropped
+        row = None if record is None else lookup.reader.row(record)
+        rows = () if row is None else (ResultRow([column(row) for column in lookup.columns]),)
+        return PullAnswer(lookup.schema, rows)
+
+    def learn(
+        self,
+        request: Request,
+        query: ast.Query,
+        plan: PullPlan,
+        catalog: Catalog,
+        settings: Settings,
+        reader: RowReader,
+    ) -> None:
+        """Remembers a query that was answered, if the next one like it can be answered at once."""
+        taken = _taken_apart(request)
+        columns = direct_projection(plan)
+        if taken is None or columns is None or not _is_whole_key(plan):
+            return
+        compared = _compared(query.where)
+        if compared is None or [value for _, value in compared] != list(taken[1]):
+            return
+        names = [name for name, _ in compared]
+        keys = plan.source.schema.key
+        if sorted(names) != sorted(c.name for c in keys):
+            return
+        if catalog is not self._catalog or len(self._known) >= MOST_SHAPES:
+            self._known = {}
+            self._catalog = catalog
+        self._known[taken[0]] = _Lookup(
+            reader,
+            tail_name(plan.source),
+            plan.schema,
+            columns,
+            [c.type for c in keys],
+            [names.index(c.name) for c in keys],
+            settings.number("ksql.query.pull.max.staleness.ms") / 1000,
+        )
+
+
+def _taken_apart(request: Request) -> tuple[_Key, tuple[object, ...]] | None:
+    """A request's shape, and the values of its literals."""
+    if _HIDING.search(request.text):
+        return None
+    parts = _LITERAL.split(request.text)
+    literals = tuple(map(_value, parts[1::2]))
+    # What the literals were, a string or a number, is part of the shape.
+    shape = "\0".join(parts[::2]) + "".join("s" if isinstance(v, str) else "i" for v in literals)
+    try:
+        key = _Key(shape, tuple(sorted(request.properties.items())))
+        hash(key)
+    except TypeError:  # a property that is no plain value
+        return None
+    return key, literals
+
+
+def _value(text: str) -> object:
+    return text[1:-1].replace("''", "'") if text[0] == "'" else int(text)
+
+
+def _is_whole_key(plan: PullPlan) -> bool:
+    """One row at most, found by its key alone."""
+    if plan.source.window is not None or plan.limit is not None or plan.lookups is None:
+        return False
+    if len(plan.lookups) != 1:
+        return False
+    lookup = plan.lookups[0]
+    return lookup.key is not None and lookup.window_start == lookup.window_end == Range()
+
+
+def _compared(where: ast.Expression | None) -> list[tuple[str, object]] | None:
+    """A conjunction of `column = literal`, in its order; None if it is anything else."""
+    match where:
+        case ast.Logical("AND", left, right):
+            first, second = _compared(left), _compared(right)
+            return None if first is None or second is None else first + second
+        case ast.Comparison("=", ast.ColumnRef(_, name), ast.StringLiteral(value=text)):
+            return [(name, text)]
+        case ast.Comparison("=", ast.ColumnRef(_, name), ast.IntegerLiteral(value=number)):
+            return [(name, number)]
+    return None
+
+
+def _key_values(literals: Sequence[object], lookup: _Lookup) -> tuple[object, ...] | None:
+    """The literals as the key columns' values; None where that takes more thought."""
+    values: list[object] = []
+    for type_, position in zip(lookup.types, lookup.order, strict=True):
+        value = literals[position]
+        if isinstance(value, int) and value <= _MAX_INTEGER and type_ in (INTEGER, BIGINT):
+            values.append(value)
+        elif isinstance(value, int) and value <= _MAX_INTEGER and type_ == DOUBLE:
+            values.append(float(value))
+        elif isinstance(value, str) and type_ == STRING:
+            values.append(value)
+        else:
+            return None
+    return tuple(values)

@@ -1,0 +1,203 @@
+"""A table's rows out of its records, and the keys under which they are found."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from headrace.engine.layouts import source_layout
+from headrace.engine.rowstore import RowStore, StoredRecord, headers_of
+from headrace.engine.tailing import Followed
+from headrace.engine.world import World
+from headrace.formats import FORMATS
+from headrace.formats.base import CodecError, RegistryFormat, RowCodec, Side
+from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, WINDOWEND, WINDOWSTART
+from headrace.model.sources import Source, WindowType
+from headrace.plan.pull import Bound, Lookup, Range
+
+T = TypeVar("T")
+RELOAD_SECONDS = 1.0
+
+_LONG = struct.Struct(">q")
+_NOTHING_ABOVE = b"\xff" * 17  # after every window that can follow a key
+
+
+class RowReader:
+    """Reads the records of one table."""
+
+    def __init__(self, world: World, source: Source) -> None:
+        self._world = world
+        self.source = source
+        self._suffix = _suffix(source)
+        self._load_codecs()
+
+    def _load_codecs(self) -> None:
+        self._loaded_at = time.monotonic()
+        self._key = self._codec("key")
+        self._value = self._codec("value")
+
+    def _codec(self, side: Side) -> RowCodec | None:
+        format_, layout = source_layout(self._world, self.source, side)
+        return format_.python(layout) if layout.columns else None
+
+    # ------------------------------------------------------------------ records to rows
+
+    def row(self, record: StoredRecord) -> dict[str, Any] | None:
+        """Columns and pseudocolumns by name; None for a record that is not a row."""
+        return self._decoded(lambda: self._row(record))
+
+    def _decoded(self, decode: Callable[[], T | None]) -> T | None:
+        try:
+            return decode()
+        except CodecError:
+            if not self._codecs_may_be_old():
+                return None
+        self._load_codecs()
+        try:
+            return decode()
+        except CodecError:
+            return None
+
+    def _codecs_may_be_old(self) -> bool:
+        """A writer may have registered a schema that was not there when we looked."""
+        formats = (self.source.key.format, self.source.value.format)
+        registered = any(isinstance(FORMATS[f], RegistryFormat) for f in formats)
+        return registered and time.monotonic() - self._loaded_at > RELOAD_SECONDS
+
+    def _row(self, record: StoredRecord) -> dict[str, Any] | None:
+        key = record.key[: -self._suffix] if self._suffix else record.key
+        row: dict[str, Any] = {}
+        if self._key is not None:
+            row.update(self._key.decode(key) or dict.fromkeys(self._names("key")))
+        if self._value is not None:
+            row.update(self._value.decode(record.value) or dict.fromkeys(self._names("value")))
+        if self._suffix:
+            row[WINDOWSTART], row[WINDOWEND] = self._window(record.key)
+        if self.source.schema.headers:
+            row.update(self._headers(record))
+        declared = self.source.timestamp
+        at = record.timestamp if declared is None else row[declared.name]
+        if at is None or at < 0:
+            return None
+        row[ROWTIME] = at
+        row[ROWPARTITION] = record.partition
+        row[ROWOFFSET] = record.offset
+        return row
+
+    def _names(self, side: Side) -> list[str]:
+        schema = self.source.schema
+        return [c.name for c in (schema.key if side == "key" else schema.value)]
+
+    def _window(self, key: bytes) -> tuple[int, int]:
+        window = self.source.window
+        assert window is not None
+        (start,) = _LONG.unpack(key[-8:])
+        if window.type is WindowType.SESSION:
+            return start, _LONG.unpack(key[-16:-8])[0]
+        return start, start + (window.size_ms or 0)
+
+    def _headers(self, record: StoredRecord) -> Iterator[tuple[str, object]]:
+        headers = headers_of(record)
+        for column in self.source.schema.headers:
+            if column.header_key is None:
+                yield column.name, [{"KEY": k, "VALUE": v} for k, v in headers]
+            else:
+                found = [v for k, v in headers if k == column.header_key]
+                yield column.name, found[-1] if found else None
+
+    # ------------------------------------------------------------------ lookups to records
+
+    def key_bytes(self, values: tuple[object, ...]) -> bytes | None:
+        """A key as it stands in the topic, without a window; None for one that cannot be there."""
+        assert self._key is not None
+        try:
+            return self._key.encode(dict(zip(self._names("key"), values, strict=True)))
+        except CodecError:
+            return None
+
+    def find(self, store: RowStore, lookup: Lookup) -> Iterator[StoredRecord]:
+        if lookup.key is not None:
+            key = self.key_bytes(lookup.key)
+            if key is None:
+                return
+            if self._suffix:
+                yield from self._windows(store, key, lookup)
+            elif (record := store.get(key)) is not None:
+                yield record
+        else:
+            yield from store.scan(*self._range(lookup.range or Range()))
+
+    def _windows(self, store: RowStore, key: bytes, lookup: Lookup) -> Iterator[StoredRecord]:
+        low, high = key, key + _NOTHING_ABOVE
+        if self._suffix == _LONG.size:
+            first, last = _bounds(lookup.window_start)
+            low, high = key + _packed(first), key + _packed(last) + b"\x00"
+        for record in store.scan(low, high):
+            # Another key may begin with these bytes; it has another length.
+            if len(record.key) == len(key) + self._suffix:
+                yield record
+
+    def _range(self, limits: Range) -> tuple[bytes | None, bytes | None]:
+        """Bytes that the range's keys are between; where bytes have no order, everything."""
+        if self.source.key.format != "KAFKA" or self._suffix:
+            return None, None
+
+        def limit(bound: Bound | None, above: bool) -> bytes | None:
+            key = None if bound is None else self.key_bytes((bound.value,))
+            # The next string after a key has one more byte.
+            return key + b"\x00" if key is not None and above else key
+
+        return limit(limits.lower, above=False), limit(limits.upper, above=True)
+
+    # ------------------------------------------------------------------ what is followed
+
+    def followed(self) -> Followed:
+        """Headrace's own tables are followed as they are written; others are checked."""
+        source = self.source
+        name, topic = tail_name(source), self._world.in_kafka(source.topic)
+        if source.is_sink:
+            return Followed(name, topic)
+        shape = f"{source.schema}|{source.key}|{source.value}|{source.window}"
+        return Followed(name, topic, shape, self._admit)
+
+    def _admit(self, key: bytes, value: bytes | None) -> bytes | None:
+        return self._decoded(lambda: self._canonical(key, value))
+
+    def _canonical(self, key: bytes, value: bytes | None) -> bytes | None:
+        """The key as we would have written it; raises if the record cannot be read."""
+        inner = key[: -self._suffix] if self._suffix else key
+        if self._value is not None:
+            self._value.decode(value)
+        if self._key is None:
+            return key
+        canonical = self._key.encode(self._key.decode(inner))
+        return None if canonical is None else canonical + key[len(inner) :]
+
+
+def tail_name(source: Source) -> str:
+    return source.topic if source.is_sink else f"{source.topic}@{source.name}"
+
+
+def _suffix(source: Source) -> int:
+    """How many bytes of a key are its window."""
+    if source.window is None:
+        return 0
+    return 16 if source.window.type is WindowType.SESSION else 8
+
+
+def _bounds(limits: Range) -> tuple[int, int]:
+    lower, upper = limits.lower, limits.upper
+    first = 0 if lower is None else _whole(lower) + (0 if lower.inclusive else 1)
+    last = 2**63 - 1 if upper is None else _whole(upper) - (0 if upper.inclusive else 1)
+    return first, last
+
+
+def _whole(bound: Bound) -> int:
+    assert isinstance(bound.value, int)
+    return bound.value
+
+
+def _packed(value: int) -> bytes:
+    return _LONG.pack(min(max(value, 0), 2**63 - 1))

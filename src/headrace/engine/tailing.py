@@ -1,0 +1,373 @@
+"""Follows the topics of tables that are asked about, and keeps their rows at hand.
+
+A table costs nothing until its first pull query. From then on one thread, with one consumer for
+all tables of the server, brings its topic's changes to a `RowStore`; a table that nobody asks
+about for a while is no longer followed, and goes on from where it stands when it is needed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from headrace.engine.rowstore import Headers, RowStore, Update, remove_store
+from headrace.model.errors import HeadraceError
+from headrace.topics.admin import TopicAdmin
+from headrace.topics.client import KafkaConnection
+from headrace.topics.records import PASSING
+
+LOG = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.05
+POLL_RECORDS = 5_000
+BATCH_RECORDS = 100_000  # while a big table is loaded: sorted, a larger batch writes fewer pages
+IDLE_SECONDS = 900.0
+CARE_SECONDS = 30.0
+# Of each partition's records, how much waits in memory until it is stored.
+QUEUED_KIB = 16 * 1024
+FETCH_WAIT_MS = 50
+
+
+class TopicGone(HeadraceError):
+    """The topic of a table is no longer there."""
+
+
+# The key under which a record is stored; None for a record that is not of the table. What other
+# programs write may spell the same key in several ways, and may be no row at all.
+Admit = Callable[[bytes, "bytes | None"], "bytes | None"]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What is followed: a topic, for the table `name`. `fingerprint` says how `admit` does it:
+    with another one, what was stored before is of no use."""
+
+    name: str
+    topic: str
+    fingerprint: str = ""
+    admit: Admit | None = None
+
+
+class Tail:
+    """One topic and its rows. Freshness is a matter of when Kafka was last asked for the topic's
+    end: `confirmed_at` is a moment up to which everything written is in the store."""
+
+    def __init__(self, followed: Followed, store: RowStore, partitions: Sequence[int]) -> None:
+        self.name = followed.name
+        self.topic = followed.topic
+        self.store = store
+        self._admit = followed.admit
+        self.reached: dict[int, int] = {p: 0 for p in partitions} | store.positions()
+        self.confirmed_at = float("-inf")
+        self.asked_at = time.monotonic()
+        self.failure: HeadraceError | None = None
+        self._expected: dict[int, int] = {}
+        self._pending: deque[Update] = deque()
+        self._moved: dict[int, int] = {}
+        self._progress = threading.Condition()
+        self._confirming = threading.Lock()
+
+    # ------------------------------------------------------------------ who asks
+
+    def is_fresh(self, staleness: float) -> bool:
+        """Whether everything that was written `staleness` seconds ago is here, without waiting."""
+        now = time.monotonic()
+        self.asked_at = now
+        return self.confirmed_at >= now - staleness and self._has(self._expected)
+
+    def await_fresh(self, admin: TopicAdmin, staleness: float, timeout: float) -> None:
+        """Waits until everything that was written `staleness` seconds ago is here.
+
+        Of several that wait, one asks Kafka where the topic ends; the answer is good for all who
+        came before it was asked.
+        """
+        came = time.monotonic()
+        self.asked_at = came
+        with self._confirming:
+            if self.confirmed_at >= came - staleness and self._has(self._expected):
+                return
+            asked = time.monotonic()
+            ends = admin.readable_ends(self.topic, sorted(self.reached))
+            self._await({p: max(end, self._expected.get(p, 0)) for p, end in ends.items()}, timeout)
+            self.confirmed_at = asked
+
+    def expect(self, partition: int, offset: int) -> None:
+        """Notes that this server wrote a record there: whoever asks next shall see it."""
+        with self._progress:
+            most = max(offset + 1, self._expected.get(partition, 0))
+            self._expected = {**self._expected, partition: most}
+
+    def _has(self, ends: Mapping[int, int]) -> bool:
+        return all(self.reached.get(p, 0) >= end for p, end in ends.items())
+
+    def _await(self, ends: Mapping[int, int], timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        with self._progress:
+            while not self._has(ends):
+                if self.failure is not None:
+                    raise self.failure
+                left = deadline - time.monotonic()
+                if left <= 0 or not self._progress.wait(left):
+                    raise HeadraceError(
+                        f"The rows of topic '{self.topic}' are still being read. Try again later."
+                    )
+
+    # ------------------------------------------------------------------ who follows
+
+    def take(self, message: Message) -> None:
+        partition, offset = cast(int, message.partition()), cast(int, message.offset())
+        if message.error() is not None:  # the partition's end, as of now
+            self._moved[partition] = offset
+            return
+        if offset < self.reached.get(partition, 0):
+            return  # another table of this topic is not as far
+        self._moved[partition] = offset + 1
+        key, value = message.key(), message.value()
+        if key is not None and self._admit is not None:
+            key = self._admit(key, value)
+        if key is not None:
+            headers = cast("list[tuple[str, bytes | None]] | None", message.headers())
+            self._pending.append(
+                Update(
+                    key,
+                    value,
+                    message.timestamp()[1],
+                    partition,
+                    offset,
+                    _headers(headers),
+                )
+            )
+
+    def store_pending(self, least: int = 0) -> None:
+        if not self._moved or len(self._pending) < least:
+            return
+        ahead = {p: o for p, o in self._moved.items() if o != self.reached.get(p)}
+        if ahead:
+            try:
+                self.store.apply(self._pending, ahead)
+            except sqlite3.Error as e:
+                self.fail(HeadraceError(f"The rows of '{self.topic}' cannot be stored: {e}"))
+                ahead = {}
+        self._pending.clear()
+        self._moved.clear()
+        with self._progress:
+            self.reached = {**self.reached, **ahead}
+            self._progress.notify_all()
+
+    def fail(self, failure: HeadraceError) -> None:
+        with self._progress:
+            self.failure = failure
+            self._progress.notify_all()
+
+
+def _headers(headers: list[tuple[str, bytes | None]] | None) -> Headers:
+    return tuple(headers) if headers else ()
+
+
+class TableTails:
+    """All tails of a server, and their thread. Safe to use from any thread."""
+
+    def __init__(self, connection: KafkaConnection, admin: TopicAdmin, directory: Path) -> None:
+        self._connection = connection
+        self._admin = admin
+        self._directory = directory
+        self._tails: dict[str, Tail] = {}
+        self._changed = threading.Condition()
+        self._opening = threading.Lock()
+        self._followed: dict[str, Tail] = {}  # what the consumer is assigned
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+
+    def get(self, name: str) -> Tail | None:
+        """The tail of a table that is followed already."""
+        tail = self._tails.get(name)
+        return tail if tail is not None and tail.failure is None else None
+
+    def follow(self, followed: Followed) -> Tail:
+        """The tail of a table; begins to follow its topic if nobody has asked before."""
+        name, topic = followed.name, followed.topic
+        with self._opening:
+            tail = self.get(name)
+            if tail is not None:
+                return tail
+            self._leave(name)
+            store = RowStore(self._path(name), f"{self._admin.id(topic)}{followed.fingerprint}")
+            begin = self._admin.begin_offsets(topic)
+            store.expire(begin)
+            tail = Tail(followed, store, list(begin))
+            with self._changed:
+                self._tails[name] = tail
+                self._changed.notify_all()
+                if self._thread is None:
+                    self._thread = threading.Thread(
+                        target=self._run, name="table-tails", daemon=True
+                    )
+                    self._thread.start()
+            return tail
+
+    def expect(self, topic: str, partition: int, offset: int) -> None:
+        """Notes that this server wrote a record: whoever asks next shall see it."""
+        for tail in list(self._tails.values()):
+            if tail.topic == topic:
+                tail.expect(partition, offset)
+
+    def forget(self, name: str) -> None:
+        """Drops a table's rows: it is no more."""
+        with self._opening:
+            self._leave(name)
+            remove_store(self._path(name))
+
+    def _leave(self, name: str) -> None:
+        """Stops to follow for a table; returns when nobody writes to its store any more."""
+        with self._changed:
+            tail = self._tails.pop(name, None)
+            self._changed.notify_all()
+            if tail is None:
+                return
+            tail.fail(TopicGone(f"Table '{name}' is no longer followed."))
+            self._changed.wait_for(
+                lambda: self._followed.get(name) is not tail or self._stopping,
+                self._connection.timeout,
+            )
+        tail.store.close()
+
+    def close(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        for tail in self._tails.values():
+            tail.store.close()
+
+    def _path(self, name: str) -> Path:
+        # A name may differ from another's in case only, which a file system may not see.
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        return self._directory / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)[:100]}-{digest}.rows"
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        consumer: Consumer | None = None
+        cared_at = time.monotonic()
+        try:
+            while not self._stopping:
+                try:
+                    if consumer is None:
+                        consumer = self._consumer()
+                    self._arrange(consumer)
+                    self._bring(consumer)
+                    if time.monotonic() - cared_at > CARE_SECONDS:
+                        cared_at = time.monotonic()
+                        self._care()
+                except HeadraceError as e:
+                    LOG.warning("Tables cannot be followed for now: %s", e)
+                    time.sleep(1)
+        finally:
+            if consumer is not None:
+                consumer.close()
+
+    def _consumer(self) -> Consumer:
+        return self._connection.consumer(
+            enable_partition_eof=True,
+            queued_max_messages_kbytes=QUEUED_KIB,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            # A table that is new is not asked for before the request under way is answered.
+            fetch_wait_max_ms=FETCH_WAIT_MS,
+        )
+
+    def _arrange(self, consumer: Consumer) -> None:
+        """Assigns what is to be followed now; waits while there is nothing."""
+        with self._changed:
+            while not self._stopping:
+                wanted = {t: tail for t, tail in self._tails.items() if tail.failure is None}
+                if wanted or self._followed:
+                    break
+                self._changed.wait()
+            if self._stopping or wanted == self._followed:
+                return
+            LOG.info("Following %d tables: %s", len(wanted), ", ".join(sorted(wanted)))
+            for tail in self._followed.values():
+                tail.store_pending()
+            self._assign(consumer, wanted)
+            self._followed = wanted
+            self._changed.notify_all()
+
+    def _assign(self, consumer: Consumer, wanted: Mapping[str, Tail]) -> None:
+        """Adds and takes away what has changed: an assignment from scratch would halt the others
+        for a second. If several tables share a topic, it is read from where the last one is."""
+        staying = {name: t for name, t in wanted.items() if self._followed.get(name) is t}
+        old, new = _starts(staying), _starts(wanted)
+        gone = [TopicPartition(*at) for at in _starts(self._followed) if at not in old]
+        added = [TopicPartition(*at, start) for at, start in new.items() if at not in old]
+        with self._connection.reaching("*"):
+            if gone:
+                consumer.incremental_unassign(gone)
+            if added:
+                consumer.incremental_assign(added)
+            for at, start in new.items():
+                if at in old and start < old[at]:
+                    consumer.seek(TopicPartition(*at, start))
+
+    def _bring(self, consumer: Consumer) -> None:
+        with self._connection.reaching("*"):
+            first = consumer.poll(POLL_SECONDS)
+            messages = [] if first is None else [first, *consumer.consume(POLL_RECORDS, 0)]
+        by_topic: dict[str, list[Tail]] = {}
+        for tail in self._followed.values():
+            by_topic.setdefault(tail.topic, []).append(tail)
+        for message in messages:
+            for tail in by_topic.get(cast(str, message.topic()), ()):
+                if self._is_sound(tail, message):
+                    tail.take(message)
+        # A full poll means that there is more to come: a larger batch is cheaper to store.
+        least = BATCH_RECORDS if len(messages) > POLL_RECORDS else 0
+        for tail in self._followed.values():
+            tail.store_pending(least)
+
+    def _is_sound(self, tail: Tail, message: Message) -> bool:
+        error = message.error()
+        if error is None or error.code() == KafkaError._PARTITION_EOF:
+            return True
+        if error.code() not in PASSING:
+            tail.fail(self._connection.error(error, tail.topic))
+        return False
+
+    def _care(self) -> None:
+        """Now and then: lets go of idle tables, forgets what topics have forgotten."""
+        now = time.monotonic()
+        for tail in list(self._followed.values()):
+            if now - tail.asked_at > IDLE_SECONDS:
+                tail.fail(TopicGone(f"Table '{tail.name}' is no longer followed."))
+                continue
+            try:
+                lows = self._admin.begin_offsets(tail.topic)
+            except HeadraceError as e:
+                tail.fail(e)
+                continue
+            tail.store.expire(lows)
+            tail.store.touch()
+            if set(lows) - set(tail.reached):
+                tail.fail(TopicGone(f"Topic '{tail.topic}' has grown: it is followed anew."))
+
+
+def _starts(tails: Mapping[str, Tail]) -> dict[tuple[str, int], int]:
+    """By topic and partition, the first record that one of the tables does not have yet."""
+    starts: dict[tuple[str, int], int] = {}
+    for tail in tails.values():
+        for partition, offset in tail.reached.items():
+            at = (tail.topic, partition)
+            starts[at] = min(offset, starts.get(at, offset))
+    return starts
