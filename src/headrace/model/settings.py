@@ -407,63 +407,14 @@ SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}
 # Names of the Kafka clients, which a source, sink or the admin client may be given.
 CLIENT_PREFIXES = ("ksql.streams.", "ksql.streams.producer.", "ksql.streams.consumer.")
 _CLIENT_NAMES = tuple(
-    [
-        "ssl.",
-        "sasl.",
-        "security.",
-        "client.",
-        "fetch.",
-        "max.",
-        "linger.",
-        "acks",
-        "compression.",
-        "retries",
-        "request.",
-        "session.",
-        "metadata.",
-        "reconnect.",
-        "receive.",
-        "send.",
-        "buffer.",
-        "batch.",
-        "delivery.",
-        "default.",
-        "isolation.",
-        "group.",
-        "heartbeat.",
-        "interceptor.",
-        "replication.",
-        "state.",
-        "application.",
-        "poll.",
-        "partition.",
-        "rocksdb.",
-        "statestore.",
-        "topology.",
-        "transaction",
-        "windowstore.",
-        "upgrade.",
-        "metrics.",
-        "allow.",
-        "check.",
-        "enable.",
-        "key.",
-        "value.",
-        "producer.",
-        "consumer.",
-        "admin.",
-        "main.",
-        "restore.",
-        "global.",
-        "task.",
-        "acceptable.",
-        "warmup.",
-        "probing.",
-        "rack.",
-        "built.",
-        "dsl.",
-        "num.",
-    ]
+    """
+    ssl. sasl. security. client. fetch. max. linger. acks compression. retries request.
+    session. metadata. reconnect. receive. send. buffer. batch. delivery. default.
+    isolation. group. heartbeat. interceptor. replication. state. application. poll.
+    partition. rocksdb. statestore. topology. transaction windowstore. upgrade. metrics.
+    allow. check. enable. key. value. producer. consumer. admin. main. restore. global.
+    task. acceptable. warmup. probing. rack. built. dsl. num.
+    """.split()
 )
 
 
