@@ -1,10 +1,17 @@
-"""The processing log: a topic with an entry for every failed record, and the stream over it."""
+"""The processing log: a topic with an entry for every failed record, and the stream over it.
+
+Records that were skipped may be kept whole besides, in a topic that the settings name.
+"""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from headrace.engine.world import World
+from headrace.model.settings import Settings
 from headrace.model.types import quote
 from headrace.topics.admin import TopicSpec
+from headrace.topics.client import TopicExistsError
 
 
 def create_topic(world: World) -> None:
@@ -20,6 +27,21 @@ def create_topic(world: World) -> None:
                 settings.number("ksql.logging.processing.topic.replication.factor"),
             )
         )
+
+
+def topic(world: World) -> str | None:
+    """Where entries go; nowhere if there is no such topic."""
+    return world.log_topic if world.admin.exists(world.log_topic) else None
+
+
+def skipped_topic(world: World, settings: Settings) -> str | None:
+    """Where skipped records go, if they are wanted; the topic is there afterwards."""
+    name = settings.text("ksql.error.dead.letter.topic")
+    if name and not world.admin.exists(name):
+        replicas = world.settings.number("ksql.internal.topic.replicas")
+        with suppress(TopicExistsError):  # another query was faster
+            world.admin.create(TopicSpec(name, 1, replicas))
+    return name or None
 
 
 def stream_statement(world: World) -> str | None:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row
 
+from headrace.engine import processing_log
 from headrace.engine.layouts import layout_of
 from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
+from headrace.spark.entries import EntryWriter
 from headrace.spark.failures import batch_offsets, log_failures
 from headrace.spark.program import Context, lower_node
-from headrace.spark.rows import EntryWriter
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import native_candidate
 from headrace.spark.topics import Offsets, consumer_options, read_topic, stream_topic
@@ -35,7 +36,12 @@ def starting_offsets(world: World, node: n.Node, settings: Settings) -> Starts:
 
 
 def context_for(
-    world: World, query_id: str, settings: Settings, read: Callable[[n.ReadSource, bool], DataFrame]
+    world: World,
+    query_id: str,
+    settings: Settings,
+    read: Callable[[n.ReadSource, bool], DataFrame],
+    *,
+    keep_skipped: bool = False,
 ) -> Context:
     def layout(node: n.ReadSource | n.Write, side: Side) -> tuple[Format, Layout]:
         return layout_of(world, node, side)
@@ -43,7 +49,9 @@ def context_for(
     return Context(
         read=read,
         layout=layout,
-        entries=EntryWriter(query_id, settings.flag("ksql.logging.processing.rows.include")),
+        entries=EntryWriter(
+            query_id, settings.flag("ksql.logging.processing.rows.include"), keep_skipped
+        ),
         buckets=world.buckets,
         coalesce=settings.number("cache.max.bytes.buffering") > 0,
         function_settings={
@@ -98,9 +106,20 @@ def persistent_program(
     starts: Starts,
     checkpoint: str,
 ) -> Program:
-    context = context_for(world, query_id, settings, streaming(world, settings, starts))
-    client = tuple(sorted(world.producer_settings().items()))
-    target = SinkTarget(world.in_kafka(node.topic), world.log_topic, client)
+    target = SinkTarget(
+        query_id,
+        world.in_kafka(node.topic),
+        tuple(sorted(world.producer_settings().items())),
+        processing_log.topic(world),
+        processing_log.skipped_topic(world, settings),
+    )
+    context = context_for(
+        world,
+        query_id,
+        settings,
+        streaming(world, settings, starts),
+        keep_skipped=target.skipped_topic is not None,
+    )
     aggregate = native_candidate(node, context)
     if aggregate is None:
         return Program(write_to_kafka(lower_node(node, context), target))

@@ -53,6 +53,7 @@ class RunningServer:
         self._progress = progress
         self._parts = ExitStack()
         self.addresses: dict[str, str] = {}
+        self.engine: Engine
 
     @property
     def url(self) -> str:
@@ -124,7 +125,7 @@ class RunningServer:
             state_dir=settings.text("state.dir") or str(options.data_dir.resolve() / "state"),
             data_dir=options.data_dir,
         )
-        engine = Engine(world, self.addresses)
+        self.engine = engine = Engine(world, self.addresses)
         tell("Replaying statements")
         engine.open()
         self._parts.callback(engine.close)

@@ -5,18 +5,21 @@ The functions are in `stateless` and `stateful`; `program` brings them together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.formats.base import Format, Layout, Side
+from headrace.model.schema import Namespace, Schema
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe
+from headrace.spark.entries import EntryWriter
 from headrace.spark.expressions import lower
-from headrace.spark.rows import DEAD, NULL, EntryWriter, column
+from headrace.spark.rows import DEAD, NULL, column
 
 
 @dataclass(frozen=True)
@@ -61,18 +64,43 @@ def lowered_kinds() -> frozenset[type[n.Node]]:
     return frozenset(_LOWERINGS)
 
 
+Wording = Callable[[int, n.Selected], str]
+
+
+def computing(index: int, item: n.Selected) -> str:
+    """How the log names a column that could not be worked out; key columns have no index."""
+    return (
+        f"Error computing expression {describe(item.expression)} for column {item.column.name} "
+        f"with index {index}"
+    )
+
+
 def selected_columns(
-    selected: tuple[n.Selected, ...], context: Context, step: str
+    selected: Sequence[n.Selected],
+    context: Context,
+    step: str,
+    source: Schema,
+    wording: Wording = computing,
 ) -> tuple[list[Column], list[Column]]:
-    """Columns under their names, null where they failed, and the entries of the failures."""
+    """Columns under their names, null where they failed, and the entries of the failures.
+
+    `source` is what the expressions are about; `wording` names a failure.
+    """
     columns, entries = [], []
+    values = count()
     for item in selected:
+        index = 0 if item.column.namespace is Namespace.KEY else next(values)
         lowered = lower(item.expression)
         value = lowered.value
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)
-            live = ~column(NULL) & ~column(DEAD)
-            what = describe(item.expression)
-            entries.append(context.entries.processing(step, F.when(live, lowered.error), what))
+            error = F.when(~column(NULL) & ~column(DEAD), lowered.error)
+            message = wording(index, item)
+            entries.append(context.entries.processing(step, message, error, row_of(source)))
         columns.append(value.alias(item.column.name))
     return columns, entries
+
+
+def row_of(schema: Schema) -> list[Column]:
+    """What an entry shows of a row, if it may."""
+    return [column(c.name) for c in schema]

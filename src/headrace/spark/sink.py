@@ -3,27 +3,44 @@
 Spark's own Kafka sink has no timestamp column, so ROWTIME could not survive it. This one is as
 fast: rows arrive as Arrow batches and go straight to librdkafka. It runs on executors, so it
 closes over plain values only.
+
+A record that the broker refuses for what it is (too large, a time out of bounds) is skipped and
+logged. Everything else that goes wrong fails the task, and Spark writes the batch again.
 """
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
+from headrace.spark.entries import SkippedRecord, production_entry, shortened
 from headrace.topics.epoch import EpochProducer
 
 # The columns a DataFrame must have to be written.
 KEY, VALUE, TIME, DEAD, LOG = "$key", "$value", "$time", "$dead", "$log"
 FAILED = "$failed"  # if there: rows whose log entries are found elsewhere
+RAW = "$raw"  # if there: the source record of a row
 WRITTEN_SCHEMA = "written bigint, failed bigint"
 
 # How long a record of time 0 may take.
 EPOCH_SECONDS = 120.0
+
+# What the broker says of a record that it will never take.
+REFUSALS = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+    }
+)
 
 _producers: dict[tuple[tuple[str, str], ...], Any] = {}
 _epoch_producers: dict[tuple[tuple[str, str], ...], EpochProducer] = {}
@@ -31,11 +48,16 @@ _epoch_producers: dict[tuple[tuple[str, str], ...], EpochProducer] = {}
 
 @dataclass(frozen=True)
 class SinkTarget:
-    """Where rows go: the topic, the processing log's topic (if any), and the client's settings."""
+    """Where a query's rows go, and the client's settings.
 
+    Log entries and skipped records go to topics of their own, if there are such.
+    """
+
+    query: str
     topic: str
-    log_topic: str | None
     client: tuple[tuple[str, str], ...]
+    log_topic: str | None = None
+    skipped_topic: str | None = None
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -45,58 +67,196 @@ def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
 
 def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        producer: Any = None
-        delivery = Delivery()
+        task: _Task | None = None
         count = failed = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
-            if producer is None:
-                producer = producer_for(target.client)
-            count += _produce(producer, batch, target, delivery)
+            if task is None:
+                task = _Task(target, producer_for(target.client))
+            task.produce(batch)
+            count += batch.num_rows
             if FAILED in batch.schema.names:
                 failed += sum(batch.column(FAILED).to_pylist())
-        if producer is not None:
-            delivery.finish(producer)
+        if task is not None:
+            task.finish()
         yield pa.RecordBatch.from_pydict({"written": [count], "failed": [failed]})
 
     return write
 
 
-def _produce(producer: Any, batch: pa.RecordBatch, target: SinkTarget, delivery: Delivery) -> int:
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    keys = columns[KEY].to_pylist()
-    values = columns[VALUE].to_pylist()
-    times = columns[TIME].to_pylist()
-    dead = columns[DEAD].to_pylist() if DEAD in columns else None
-    logs = columns[LOG].to_pylist() if LOG in columns else None
-    if 0 in times:
-        producer = _TwoProducers(producer, epoch_producer_for(target.client))
-    topic, done, send = target.topic, delivery.done, producer.produce
-    for i, value in enumerate(values):
-        if dead is None or not dead[i]:
+@dataclass(frozen=True)
+class _Refused:
+    """A record that was not taken; `raw` is the source record behind it, if it is kept."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    error: Any
+    raw: Mapping[str, Any] | None
+
+
+class _Task:
+    """What one Spark task writes."""
+
+    def __init__(self, target: SinkTarget, producer: Any) -> None:
+        self._target = target
+        self._producer = producer
+        self._failure: Any = None
+        self._refused: list[_Refused] = []
+
+    def produce(self, batch: pa.RecordBatch) -> None:
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        keys = columns[KEY].to_pylist()
+        values = columns[VALUE].to_pylist()
+        times = columns[TIME].to_pylist()
+        dead = columns[DEAD].to_pylist() if DEAD in columns else None
+        logs = columns.get(LOG)
+        raws = columns.get(RAW)
+        producer = self._producer
+        if 0 in times:
+            producer = _TwoProducers(producer, epoch_producer_for(self._target.client))
+        topic, done, send = self._target.topic, self._done, producer.produce
+        for i, value in enumerate(values):
+            if dead is not None and dead[i]:
+                continue
+            if raws is not None:
+                done = partial(self._done, raw=raws[i])
             while True:
                 try:
                     send(topic, value, keys[i], on_delivery=done, timestamp=times[i])
                     break
                 except BufferError:
                     producer.poll(0.05)
-        if logs is not None and logs[i] and target.log_topic is not None:
-            for entry in logs[i]:
-                _send_entry(producer, target.log_topic, entry, done)
-    producer.poll(0)
-    if isinstance(producer, _TwoProducers):
-        producer.finish()
-    return len(values)
+                except KafkaException as e:
+                    self._refuse(e, _Refused(keys[i], value, times[i], e.args[0], _raw(raws, i)))
+                    break
+        if logs is not None and logs.null_count < len(logs):
+            for texts in logs.to_pylist():
+                self._send_texts(texts or ())
+        producer.poll(0)
+        if isinstance(producer, _TwoProducers):
+            producer.finish()
 
+    def finish(self) -> None:
+        """Waits until everything is acknowledged; a task whose records are not has failed."""
+        self._flush()
+        refused, self._refused = self._refused, []
+        for record in refused:
+            self._try_alone(record)
 
-def _send_entry(producer: Any, topic: str, entry: str, done: Callable[..., None]) -> None:
-    while True:
-        try:
-            producer.produce(topic, entry.encode(), on_delivery=done)
+    def _flush(self) -> None:
+        while self._producer.flush(1.0):
+            if self._failure is not None:
+                break
+        if self._failure is not None:
+            raise RuntimeError(f"Failed to write to Kafka: {self._failure.str()}")
+
+    def _done(self, error: Any, message: Any, raw: Any = None) -> None:
+        if error is None:
             return
-        except BufferError:
-            producer.poll(0.05)
+        if error.code() in REFUSALS:
+            kept = None if raw is None else raw.as_py()
+            when = message.timestamp()[1]
+            self._refused.append(_Refused(message.key(), message.value(), when, error, kept))
+        elif self._failure is None:
+            self._failure = error
+
+    def _refuse(self, failure: KafkaException, record: _Refused) -> None:
+        if record.error.code() not in REFUSALS:
+            raise failure
+        self._refused.append(record)
+
+    def _try_alone(self, record: _Refused) -> None:
+        """The broker refuses records by the batch: the others in it may be fine."""
+        try:
+            self._producer.produce(
+                self._target.topic,
+                record.value,
+                record.key,
+                on_delivery=self._done,
+                timestamp=record.timestamp,
+            )
+            self._flush()
+        except KafkaException as e:
+            self._refuse(e, record)
+        again, self._refused = self._refused, []
+        for refused in again:
+            self._log_refusal(refused.error.str(), record.raw)
+
+    # ------------------------------------------------------------ entries and skipped records
+
+    def _log_refusal(self, reason: str, raw: Mapping[str, Any] | None) -> None:
+        target = self._target
+        message = f"Error writing to topic {target.topic}: {reason}"
+        self._send_entry(production_entry(target.query, "Sink", message))
+        if raw is not None:
+            self._send_skipped(SkippedRecord.of_row(target.query, "Sink", message, raw))
+        self._producer.flush(EPOCH_SECONDS)
+
+    def _send_texts(self, texts: Sequence[str]) -> None:
+        for text in texts:
+            skipped = SkippedRecord.read(text)
+            if skipped is None:
+                self._send_entry(text)
+            else:
+                self._send_skipped(skipped)
+
+    def _send_entry(self, entry: str, *, last: bool = False) -> None:
+        """The log must not stop what it is about: an entry too large for it is shortened."""
+
+        def done(error: Any, message: Any) -> None:
+            if error is not None and not last and error.code() in REFUSALS:
+                self._send_entry(shortened(entry), last=True)
+
+        if self._target.log_topic is None:
+            return
+        try:
+            self._send(self._target.log_topic, entry.encode(), on_delivery=done)
+        except KafkaException as e:
+            done(e.args[0], None)
+
+    def _send_skipped(self, skipped: SkippedRecord) -> None:
+        target, topic = self._target, self._target.skipped_topic
+        if topic is None:
+            return
+
+        def done(error: Any, message: Any) -> None:
+            if error is not None and error.code() in REFUSALS:
+                reason = f"Error writing to topic {topic}: {error.str()}"
+                self._send_entry(production_entry(target.query, skipped.step, reason))
+            elif error is not None and self._failure is None:
+                self._failure = error
+
+        if skipped.timestamp == 0:
+            epoch = epoch_producer_for(target.client)
+            epoch.send(topic, skipped.value, skipped.key, skipped.headers)
+            epoch.flush(EPOCH_SECONDS)
+            return
+        when = {"timestamp": skipped.timestamp} if skipped.timestamp > 0 else {}
+        try:
+            self._send(
+                topic,
+                skipped.value,
+                skipped.key,
+                headers=skipped.headers,
+                on_delivery=done,
+                **when,
+            )
+        except KafkaException as e:
+            done(e.args[0], None)
+
+    def _send(self, *args: Any, **named: Any) -> None:
+        while True:
+            try:
+                self._producer.produce(*args, **named)
+                return
+            except BufferError:
+                self._producer.poll(0.05)
+
+
+def _raw(raws: Any, i: int) -> Mapping[str, Any] | None:
+    return None if raws is None else raws[i].as_py()
 
 
 class _TwoProducers:
@@ -115,37 +275,17 @@ class _TwoProducers:
         key: bytes | None = None,
         *,
         on_delivery: Callable[..., None],
-        timestamp: int | None = None,
+        timestamp: int,
     ) -> None:
         if timestamp == 0:
             self._usual.flush()
             self._epoch.send(topic, value, key)
             return
         self.finish()
-        more = {} if timestamp is None else {"timestamp": timestamp}
-        self._usual.produce(topic, value, key, on_delivery=on_delivery, **more)
+        self._usual.produce(topic, value, key, on_delivery=on_delivery, timestamp=timestamp)
 
     def finish(self) -> None:
         self._epoch.flush(EPOCH_SECONDS)
-
-
-class Delivery:
-    """Remembers the first failure among the records of one task."""
-
-    def __init__(self) -> None:
-        self.failure: Any = None
-
-    def done(self, error: Any, message: Any) -> None:
-        if error is not None and self.failure is None:
-            self.failure = error
-
-    def finish(self, producer: Any) -> None:
-        """Waits until everything is acknowledged; a task whose records are not has failed."""
-        while producer.flush(1.0):
-            if self.failure is not None:
-                break
-        if self.failure is not None:
-            raise RuntimeError(f"Failed to write to Kafka: {self.failure.str()}")
 
 
 def producer_for(client: tuple[tuple[str, str], ...]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -18,6 +18,8 @@ from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, BOOLEAN, INTEGER, STRING, SqlType
 from headrace.plan import nodes as n
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
+from headrace.spark.entries import KernelEntry
+from headrace.spark.expressions import lower
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
 from headrace.spark.kernels.kernel import KernelSpec
@@ -28,7 +30,7 @@ from headrace.spark.kernels.stream_join import StreamStreamJoin
 from headrace.spark.kernels.stream_table_join import StreamTableJoin
 from headrace.spark.kernels.table_aggregate import GroupChanges, TableAggregate
 from headrace.spark.kernels.table_join import TableTableJoin
-from headrace.spark.lowering import Context, lower_node, lowers, selected_columns
+from headrace.spark.lowering import Context, lower_node, lowers, row_of, selected_columns
 from headrace.spark.rows import (
     DEAD,
     ERRORS,
@@ -39,7 +41,6 @@ from headrace.spark.rows import (
     TIME,
     WINDOW_END,
     WINDOW_START,
-    KernelEntry,
     column,
     no_entries,
     select,
@@ -133,16 +134,47 @@ def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
 
 
 def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame:
-    """The rows with `$g…` (the group), `$a…` (what the functions take); a failed key is dead."""
-    groups = tuple(
-        n.Selected(replace(k.column, name=f"$g{i}"), k.expression) for i, k in enumerate(node.keys)
-    )
+    """The rows with `$g…` (the group) and `$a…` (what the functions take).
+
+    A row without a group is in none: that is logged.
+    """
     wanted = [*(r.expression for r in node.required), *(a for c in node.calls for a in c.args)]
     arguments = tuple(n.Selected(Named(f"$a{i}", x.type), x) for i, x in enumerate(wanted))
-    columns, entries = selected_columns((*groups, *arguments), context, "GroupBy")
+    columns, entries = selected_columns(arguments, context, "Aggregate", node.input.schema)
+    groups, reason, left_out = _groups(node, context)
+    skipped = context.entries.skipped("GroupBy", reason, rows.columns)
     tables = [column(c.name) for c in node.input.schema.key]
     keep = [c.alias(f"$t{i}") for i, c in enumerate(tables)]
-    return select(rows, [*columns, *keep], errors=with_entries(entries))
+    in_group = [F.when(reason.isNull(), e) for e in entries]
+    return select(
+        rows, [*groups, *columns, *keep], errors=with_entries([left_out, *skipped, *in_group])
+    )
+
+
+def _groups(node: n.Aggregate, context: Context) -> tuple[list[Column], Column, Column]:
+    """The group's columns `$g…`; why a row has none, and the entry for that."""
+    columns, reasons, entries = [], [], []
+    live = ~column(NULL) & ~column(DEAD)
+    row = row_of(node.input.schema)
+    for i, key in enumerate(node.keys):
+        lowered = lower(key.expression)
+        value = lowered.value
+        failures = []
+        if lowered.error is not None:
+            value = F.when(lowered.error.isNull(), value)
+            failures.append((f"Error calculating group-by column with index {i}.", lowered.error))
+        null = f"Group-by column with index {i} resolved to null."
+        failures.append((null, F.when(value.isNull(), F.lit(null))))
+        for message, error in failures:
+            reason = F.when(live, error)
+            entry = context.entries.processing("GroupBy", f"{message} {_EXCLUDED}", reason, row)
+            reasons.append(reason)
+            entries.append(entry)
+        columns.append(value.alias(f"$g{i}"))
+    return columns, F.coalesce(*reasons), F.coalesce(*entries)
+
+
+_EXCLUDED = "The source row will be excluded from the table."
 
 
 def call_context(call: n.AggregateCall, context: Context) -> CallContext:
@@ -310,7 +342,7 @@ def _sides(node: n.Join, context: Context) -> tuple[Part, Part]:
     for side, expression in ((node.left, node.left_key), (node.right, node.right_key)):
         rows = lower_node(side, context)
         keyed = n.Selected(Named("$join", expression.type), expression)
-        columns, entries = selected_columns((keyed,), context, "Join")
+        columns, entries = selected_columns((keyed,), context, "Join", side.schema)
         ready = select(rows, [*_columns(side.schema), *columns], errors=with_entries(entries))
         parts.append(Part(ready, [column("$join"), *_window_of(rows)], _columns(side.schema)))
     return parts[0], parts[1]

@@ -17,7 +17,7 @@ from headrace.model.types import BIGINT, STRING
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe
 from headrace.spark.expressions import lower
-from headrace.spark.lowering import Context, lower_node, lowers, selected_columns
+from headrace.spark.lowering import Context, lower_node, lowers, row_of, selected_columns
 from headrace.spark.rows import (
     DEAD,
     ERRORS,
@@ -25,6 +25,7 @@ from headrace.spark.rows import (
     NULL,
     OFFSET,
     PARTITION,
+    RAW,
     TIME,
     WINDOW_END,
     WINDOW_START,
@@ -41,19 +42,22 @@ _PSEUDO = {ROWTIME: TIME, ROWPARTITION: PARTITION, ROWOFFSET: OFFSET}
 
 @lowers(n.ReadSource)
 def _read(node: n.ReadSource, context: Context) -> DataFrame:
+    write = context.entries
     shown = {original for _, original in node.outputs}
     headers = [c for c in node.columns.headers if c.name in shown]
-    raw = context.read(node, bool(headers))
+    with_headers = bool(headers) or write.keep_skipped
+    raw = context.read(node, with_headers)
     key_bytes, start, end = _windowed_key(node)
     records = raw.select(
         key_bytes.alias("$key_bytes"),
         F.col("value").alias("$value_bytes"),
         start.alias("$start"),
         end.alias("$end"),
-        *([F.col("headers").alias("$headers")] if headers else []),
+        *([F.col("headers").alias("$headers")] if with_headers else []),
         F.unix_millis(F.col("timestamp")).alias(TIME),
         F.col("partition").alias(PARTITION),
         F.col("offset").alias(OFFSET),
+        *([_whole_record(node.topic).alias(RAW)] if write.keep_skipped else []),
     )
     decoded = _decoded(records, *context.layout(node, "key"))
     decoded = _decoded(decoded, *context.layout(node, "value"))
@@ -64,26 +68,26 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
     at |= {name: column(where) for name, where in _PSEUDO.items() if name != ROWTIME}
     at |= {ROWTIME: time.value, WINDOWSTART: column("$start"), WINDOWEND: column("$end")}
 
-    write = context.entries
-    topic = node.topic
-    entries = [
-        write.deserialization(
-            node.source, "key", column("$key_error"), column("$key_bytes"), topic
-        ),
-        write.deserialization(
-            node.source, "value", column("$value_error"), column("$value_bytes"), topic
-        ),
-    ]
-    dead = column("$key_error").isNotNull() | column("$value_error").isNotNull()
-    if time.error is not None:
-        entries.append(write.processing(f"{node.source}.Timestamp", time.error, "timestamp"))
-        dead = dead | time.error.isNotNull()
+    step, topic = f"{node.source}.Source", node.topic
+    unreadable = F.coalesce(column("$key_error"), column("$value_error"))
     # Kafka Streams never lets a record without a time in.
-    live = dead | (time.value >= 0)
+    timeless = F.when(unreadable.isNull(), _timeless(time))
+    reason = F.coalesce(unreadable, timeless)
+    dead = reason.isNotNull()
+    sides = (("key", column("$key_error")), ("value", column("$value_error")))
+    entries = [
+        *(
+            write.deserialization(step, side, error, column(f"${side}_bytes"), topic)
+            for side, error in sides
+        ),
+        write.processing(step, "Failed to extract timestamp from row", timeless, ()),
+        *write.skipped(step, reason, records.columns),
+    ]
+    rows = decoded
     if node.kind is SourceKind.TABLE:
-        live = live & (dead | column("$key_bytes").isNotNull())
+        rows = decoded.where(dead | column("$key_bytes").isNotNull())
     some = F.filter(F.array(*entries), lambda x: x.isNotNull())
-    return decoded.where(live).select(
+    return rows.select(
         *(at[original].alias(name) for name, original in node.outputs),
         time.value.alias(TIME),
         column("$value_bytes").isNull().alias(NULL),
@@ -96,6 +100,20 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
             if node.window is not None
             else []
         ),
+        *([column(RAW)] if write.keep_skipped else []),
+    )
+
+
+def _whole_record(topic: str) -> Column:
+    """The record as it stands in its topic, for those who want it back."""
+    return F.struct(
+        F.lit(topic).alias("topic"),
+        F.col("partition"),
+        F.col("offset"),
+        F.unix_millis(F.col("timestamp")).alias("timestamp"),
+        F.col("key"),
+        F.col("value"),
+        F.col("headers"),
     )
 
 
@@ -170,10 +188,14 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
     errors: list[Column] = []
     failed = F.lit(False)
     if predicate.error is not None:
-        what = describe(node.predicate)
-        errors = [context.entries.processing("Filter", predicate.error, what)]
-        errors = [F.when(~column(NULL) & ~column(DEAD), e) for e in errors]
-        failed = predicate.error.isNotNull() & ~column(NULL)
+        reason = F.when(~column(NULL) & ~column(DEAD), predicate.error)
+        message = f"Error evaluating predicate {describe(node.predicate)}"
+        row = row_of(node.input.schema)
+        errors = [
+            context.entries.processing("Filter", message, reason, row),
+            *context.entries.skipped("Filter", reason, rows.columns),
+        ]
+        failed = reason.isNotNull()
     if node.kind is SourceKind.TABLE:
         filtered = select(rows, columns, null=~(passes & ~failed), errors=with_entries(errors))
         return only_seen(filtered, node, context)
@@ -184,7 +206,7 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
 @lowers(n.Project)
 def _project(node: n.Project, context: Context) -> DataFrame:
     rows = lower_node(node.input, context)
-    columns, entries = selected_columns(node.selected, context, "Project")
+    columns, entries = selected_columns(node.selected, context, "Project", node.input.schema)
     return select(rows, columns, errors=with_entries(entries))
 
 
@@ -201,7 +223,10 @@ def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
         result = made if isinstance(made, Fallible) else Fallible(made)
         for error in [*(a.error for a in args), result.error]:
             if error is not None:
-                entries.append(context.entries.processing("FlatMap", error, call.function))
+                live = F.when(~column(NULL) & ~column(DEAD), error)
+                message = f"Error computing table function {call.function}"
+                row = row_of(node.input.schema)
+                entries.append(context.entries.processing("FlatMap", message, live, row))
         arrays.append(result.value.alias(call.column.name))
     kept = [column(c.name) for c in node.input.schema]
     zipped = F.arrays_zip(*arrays) if arrays else F.array()
@@ -230,7 +255,13 @@ def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
 @lowers(n.Rekey)
 def _rekey(node: n.Rekey, context: Context) -> DataFrame:
     rows = lower_node(node.input, context)
-    columns, entries = selected_columns(node.keys, context, "PartitionBy")
+    columns, entries = selected_columns(
+        node.keys,
+        context,
+        "PartitionBy",
+        node.input.schema,
+        lambda index, item: f"Error computing new key from expression {describe(item.expression)}",
+    )
     new = {item.column.name for item in node.keys}
     kept = [column(c.name) for c in node.schema if c.name not in new]
     return select(rows, [*columns, *kept], errors=with_entries(entries))
@@ -243,24 +274,38 @@ def _write(node: n.Write, context: Context) -> DataFrame:
     key = _encode(*context.layout(node, "key"))
     value = _encode(*context.layout(node, "value"))
     time = _record_time(node, {c.name: column(c.name) for c in node.schema})
-    live = ~column(DEAD)
-    entries, broken = [], F.lit(False)
+    live = ~column(DEAD) & ~column(NULL)
+    write, row = context.entries, row_of(node.schema)
+    reasons, entries = [F.lit(None).cast("string")], []
     for side, result in (("key", key), ("value", value)):
         if result.error is not None:
-            error = F.when(live & ~column(NULL), result.error)
-            entries.append(context.entries.serialization(error, side, node.topic))
-            broken = broken | error.isNotNull()
-    if time.error is not None:
-        entries.append(context.entries.processing("Sink", F.when(live, time.error), "timestamp"))
-        broken = broken | time.error.isNotNull()
+            reason = F.when(live, result.error)
+            reasons.append(reason)
+            entries.append(write.serialization("Sink", side, reason, node.topic, row))
+    at = column(TIME)
+    if node.timestamp is not None:
+        at = F.when(column(NULL), at).otherwise(time.value)  # a tombstone has no such column
+        reason = F.when(live, _timeless(time))
+        reasons.append(reason)
+        entries.append(
+            write.processing("Sink", "Error writing row with extracted timestamp", reason, row)
+        )
+    reason = F.coalesce(*reasons)
+    entries += write.skipped("Sink", reason, rows.columns)
     return rows.select(
         _with_window(node, key.value).alias("$key"),
         F.when(~column(NULL), value.value).alias("$value"),
-        time.value.alias(TIME),
-        (column(DEAD) | broken | (time.value < 0)).alias(DEAD),
+        at.alias(TIME),
+        (column(DEAD) | reason.isNotNull()).alias(DEAD),
         with_entries(entries).alias("$log"),
-        *([column(FAILED)] if FAILED in rows.columns else []),
+        *(column(name) for name in (FAILED, RAW) if name in rows.columns),
     )
+
+
+def _timeless(time: Fallible) -> Column:
+    """Why a record has no time."""
+    invalid = F.when(time.value.isNull() | (time.value < 0), F.lit("it has no valid time"))
+    return invalid if time.error is None else F.coalesce(time.error, invalid)
 
 
 def _encode(format_: Format, layout: Layout) -> Fallible:

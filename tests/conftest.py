@@ -1,0 +1,52 @@
+"""The one server of a test run: broker, registry, Spark, engine and REST API."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# The workers of the one JVM of a run import what any test ships to them.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).parent / "kernels"), os.environ.get("PYTHONPATH", "")]
+).rstrip(os.pathsep)
+
+_SERVER = pytest.StashKey()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory, request):
+    """A running server on free ports. It lives as long as tests want it, then makes room."""
+    from headrace.server.launch import LaunchOptions, RunningServer
+    from headrace.topics.ports import free_port
+
+    options = LaunchOptions(
+        data_dir=tmp_path_factory.mktemp("server"),
+        port=free_port(),
+        kafka_port=free_port(),
+        registry_port=free_port(),
+        settings={"ksql.extension.dir": str(tmp_path_factory.mktemp("ext"))},
+    )
+    with RunningServer(options) as running:
+        request.config.stash[_SERVER] = running
+        yield running
+
+
+def pytest_collection_modifyitems(items):
+    """Tests on the server come first: a process has one JVM, and the server's has all jars."""
+    items.sort(key=lambda item: not _wants_server(item))
+
+
+@pytest.hookimpl(trylast=True)  # after the fixtures that use it
+def pytest_runtest_teardown(item, nextitem):
+    """There is one Spark session at a time: whoever comes after the server starts their own."""
+    running = item.config.stash.get(_SERVER, None)
+    if running is not None and (nextitem is None or not _wants_server(nextitem)):
+        running.stop()
+
+
+def _wants_server(item):
+    # Light tests have a fixture of that name too, with a pretended engine behind it.
+    heavy = item.get_closest_marker("heavy") is not None
+    return heavy and "server" in getattr(item, "fixturenames", ())
