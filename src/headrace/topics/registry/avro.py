@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from headrace.topics.registry.nesting import check_nesting
+
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -111,6 +113,7 @@ def parse(text: str, known: Mapping[str, Named] | None = None) -> tuple[AvroType
     """The schema, and all named types that it and `known` define, by full name."""
     try:
         declaration = json.loads(text)
+        check_nesting(declaration)
     except ValueError as failure:
         # Java's parser takes the bare name of a primitive too.
         if text.strip() not in PRIMITIVES:

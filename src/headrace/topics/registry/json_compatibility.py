@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.topics.registry.nesting import check_nesting
 from headrace.topics.registry.obstacle import Obstacle
 
 Declaration = dict[str, Any] | bool
@@ -34,6 +35,7 @@ def parse(text: str) -> Declaration:
     """The schema; ValueError says why the text is none."""
     try:
         declaration = json.loads(text)
+        check_nesting(declaration)
     except RecursionError as failure:
         raise ValueError("nested too deeply") from failure
     try:
