@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -12,9 +15,8 @@ from rich.console import Console
 from headrace.model.errors import HeadraceError
 from headrace.testing.cases import Case
 from headrace.testing.files import load_cases, load_separate
-from headrace.testing.gaps import Gaps, read_gaps
-from headrace.testing.outcomes import Outcome
-from headrace.testing.report import Reporter, write_report
+from headrace.testing.gaps import Gaps, Judged, read_gaps
+from headrace.testing.report import Reporter, show_summary, write_report
 from headrace.testing.running import run_cases
 
 PASSED, FAILED, USAGE = 0, 1, 2
@@ -59,21 +61,39 @@ def run(args: argparse.Namespace) -> int:
     if not cases:
         console.print("There is no such case.")
         return USAGE
-    outcomes: list[Outcome] = []
-    right = True
-    with Reporter(console, len(cases)) as reporter:
-        for outcome in run_cases(cases, args.jobs, reporter.tell, plan_only=args.plan_only):
-            judged = gaps.judge(outcome)
-            if args.plan_only and outcome.case.runs_queries:
-                judged = judged.as_far_as_planned()
-            right = right and judged.is_right
-            outcomes.append(outcome)
-            reporter.add(judged)
-    stale = gaps.stale(loaded)
-    reporter.summary(stale)
-    if args.report:
-        write_report(args.report, outcomes)
-    return PASSED if right and not stale else FAILED
+    judged: list[Judged] = []
+    try:
+        with _ended_in_order(), Reporter(console, len(cases)) as reporter:
+            for outcome in run_cases(cases, args.jobs, reporter.tell, plan_only=args.plan_only):
+                one = gaps.judge(outcome)
+                if args.plan_only and outcome.case.runs_queries:
+                    one = one.as_far_as_planned()
+                judged.append(one)
+                reporter.add(one)
+    finally:
+        # Also of a run that was broken off.
+        stale = gaps.stale(loaded)
+        show_summary(console, judged, stale)
+        if args.report:
+            write_report(args.report, [j.outcome for j in judged])
+    return PASSED if all(j.is_right for j in judged) and not stale else FAILED
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Who ends the run by a signal gets what is known by then, and nothing is left running."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _load(args: argparse.Namespace) -> Sequence[Case]:

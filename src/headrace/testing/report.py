@@ -23,7 +23,6 @@ class Reporter:
 
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
-        self._judged: list[Judged] = []
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -49,20 +48,18 @@ class Reporter:
             self._console.print(text, markup=False, highlight=False)
 
     def add(self, judged: Judged) -> None:
-        self._judged.append(judged)
         self._progress.update(self._task, advance=1, description=judged.outcome.case.file[-40:])
         if not judged.is_right:
             self._progress.console.print(_failure(judged))
 
-    def summary(self, stale: Sequence[Gap]) -> None:
-        self._console.print(_by_file(self._judged))
-        for gap in stale:
-            self._console.print(
-                f"The gap list names a case that does not exist: {gap.label}", style="red"
-            )
-        sums = Counter(_standing(j) for j in self._judged)
-        texts = [f"{sums[name]} {name}" for name in _STANDINGS if sums[name]]
-        self._console.print(", ".join(texts) or "No cases.", markup=False, highlight=False)
+
+def show_summary(console: Console, judged: Sequence[Judged], stale: Sequence[Gap]) -> None:
+    console.print(_by_file(judged))
+    for gap in stale:
+        console.print(f"The gap list names a case that does not exist: {gap.label}", style="red")
+    sums = Counter(_standing(j) for j in judged)
+    texts = [f"{sums[name]} {name}" for name in _STANDINGS if sums[name]]
+    console.print(", ".join(texts) or "No cases.", markup=False, highlight=False)
 
 
 _STANDINGS = ("passed", "failed", "passed although listed as a gap", "known gaps", "skipped")
