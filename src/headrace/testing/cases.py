@@ -133,6 +133,11 @@ class RecordCase(Case):
     sink_topics: tuple[ExpectedTopic, ...] = ()
 
     @property
+    def script(self) -> str:
+        """All statements, each on a line of its own, which errors count."""
+        return "\n".join(self.statements)
+
+    @property
     def runs_queries(self) -> bool:
         if self.error is not None:
             return self.error.comes_with_data

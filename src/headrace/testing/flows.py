@@ -57,7 +57,7 @@ class Flow:
         self._queries: dict[str, _RunningQuery] = {}
         self._wires: dict[tuple[str, Side], Wire] = {}
         # Schemas that were there before the statements: records may bear them.
-        self._earlier = frozenset(rehearsal.outside.registry.subjects())
+        self._earlier = rehearsal.outside.subjects
 
     # ------------------------------------------------------------------------- statements
 

@@ -25,8 +25,7 @@ def check_planning(case: RecordCase) -> Rehearsal | None:
     """Plans all statements; the rehearsal, if there is something to run after it."""
     rehearsal = rehearsal_of(case)
     try:
-        for statement in case.statements:
-            rehearsal.run(statement)
+        rehearsal.run(case.script)
     except HeadraceError as e:
         check_error(case, e)
         return None
@@ -79,7 +78,8 @@ def _check_source(expected: ExpectedSource, rehearsal: Rehearsal) -> None:
 
 def _schema(text: str) -> Schema:
     """A schema as test files write it: columns, of which the key's are marked."""
-    statement = parse_statement(f"CREATE STREAM S ({text});")
+    kind = "TABLE" if "PRIMARY KEY" in text.upper() else "STREAM"
+    statement = parse_statement(f"CREATE {kind} S ({text});")
     assert isinstance(statement, ast.CreateSource)
     return Schema.of(
         Column(e.name, e.type, _namespace(e.constraint), _header_key(e.constraint))

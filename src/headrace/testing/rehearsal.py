@@ -6,7 +6,8 @@ neither Kafka nor Spark is started.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -20,10 +21,11 @@ from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import Settings
 from headrace.model.sources import Source
 from headrace.plan import nodes as n
+from headrace.plan.ddl import plan_create_source
 from headrace.plan.properties import DECLARED, with_clause
 from headrace.plan.sink import topic_options
 from headrace.sql import ast
-from headrace.sql.parser import ParsedStatement, parse, split
+from headrace.sql.parser import ParsedStatement, StatementText, parse, split
 from headrace.sql.variables import substitute
 from headrace.testing.cases import CaseTopic, RecordCase
 from headrace.testing.schemas import registry_of
@@ -44,8 +46,14 @@ DEFAULT_PARTITIONS = 4
 class PretendedTopics:
     """What planning asks of the outside: the topics there are, and what the registry knows."""
 
-    def __init__(self, topics: Sequence[CaseTopic] = ()) -> None:
-        self.registry: RegistryClient = registry_of(topics)
+    def __init__(self, topics: Sequence[CaseTopic] = (), declared: Iterable[Source] = ()) -> None:
+        self.registry: RegistryClient = registry_of(topics, declared)
+        self.subjects = frozenset(
+            f"{topic.name}-{side}"
+            for topic in topics
+            for side, schema in (("key", topic.key), ("value", topic.value))
+            if schema is not None
+        )
         self._partitions = {t.name: t.partitions or DEFAULT_PARTITIONS for t in topics}
 
     def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
@@ -76,7 +84,7 @@ class Rehearsal:
         planned = []
         for piece in split(text):
             try:
-                change = self._plan(self._parse(piece.text))
+                change = self._plan(self._parse(placed(piece)))
             except StatementError as e:
                 e.statement = e.statement or piece.text
                 raise
@@ -123,6 +131,14 @@ class Rehearsal:
         self.changes.append(change)
         return change
 
+    def declared(self, text: str) -> Iterator[Source]:
+        """The sources whose columns the statements of a text write out."""
+        for piece in split(text):
+            with suppress(HeadraceError):  # it is told when its turn comes
+                statement = self._parse(piece.text).statement
+                if isinstance(statement, ast.CreateSource) and statement.elements:
+                    yield plan_create_source(statement, self.catalog, self.texts())
+
     def _expect_topic(self, statement: ast.Statement) -> None:
         """A test need not say that the topics of its sources exist."""
         if not isinstance(statement, ast.CreateSource):
@@ -144,10 +160,12 @@ class Rehearsal:
 
 def rehearsal_of(case: RecordCase) -> Rehearsal:
     """A rehearsal in the world of a case, before its first statement."""
-    topics = PretendedTopics(case.topics)
+    settings = Settings(TEST_SETTINGS, known(case.properties))
+    first = Rehearsal(PretendedTopics(), settings)
+    has_schemas = any(topic.key or topic.value for topic in case.topics)
+    topics = PretendedTopics(case.topics, first.declared(case.script) if has_schemas else ())
     for record in case.inputs:
         topics.add(record.topic, None)
-    settings = Settings(TEST_SETTINGS, known(case.properties))
     return Rehearsal(topics, settings)
 
 
@@ -161,9 +179,17 @@ _WITHOUT_SENSE = frozenset(
         "ksql.new.query.planner.enabled",
         "ksql.streams.__emit.interval.ms.kstreams.windowed.aggregation__",
         "ksql.streams.topology.optimization",
+        "ksql.sink.partitions",
+        "ksql.sink.replicas",
         "use.exact.numeric.comparison",
     }
 )
+
+
+def placed(piece: StatementText) -> str:
+    """The statement behind as much white space as stands before it in its text, so that errors
+    tell its place there."""
+    return "\n" * (piece.position.line - 1) + " " * (piece.position.column - 1) + piece.text
 
 
 def _text(value: object) -> str:

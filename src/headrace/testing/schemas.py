@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from headrace.engine.layouts import plain_layout
+from headrace.formats.base import RegistryFormat, Side
+from headrace.model.sources import Source
 from headrace.testing.cases import CaseSchema, CaseTopic
 from headrace.topics.registry.client import InMemoryRegistry
 from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.schema import Reference, Schema, SchemaType
 
-_TYPES: dict[str, SchemaType] = {"AVRO": "AVRO", "JSON_SR": "JSON", "PROTOBUF": "PROTOBUF"}
+_TYPES: dict[str, SchemaType] = {
+    "AVRO": "AVRO",
+    "JSON": "JSON",
+    "JSON_SR": "JSON",
+    "PROTOBUF": "PROTOBUF",
+}
+_SIDES: tuple[Side, Side] = ("key", "value")
 
 
-def registry_of(topics: Iterable[CaseTopic]) -> InMemoryRegistry:
-    """Cases may put any schemas after another: compatibility is not what they are about."""
+def registry_of(topics: Sequence[CaseTopic], declared: Iterable[Source] = ()) -> InMemoryRegistry:
+    """Schemas of the sources that the statements declare in full come before those of the topics:
+    cases count on the ids that they get so.
+
+    Cases may put any schemas after another: compatibility is not what they are about.
+    """
     registry = SchemaRegistry()
     registry.set_level("NONE")
+    given = {t.name for t in topics if t.key is not None or t.value is not None}
+    for source in declared:
+        if source.topic not in given:
+            _register_declared(registry, source)
     for topic in topics:
         for side, schema in (("key", topic.key), ("value", topic.value)):
             if schema is not None and schema.format in _TYPES:
@@ -34,3 +51,13 @@ def _register(registry: SchemaRegistry, subject: str, schema: CaseSchema) -> Non
     registry.register(subject, Schema(schema.text, type_, tuple(references)), id_=schema.id)
     if schema.id is not None:
         registry.set_mode("READWRITE", subject)
+
+
+def _register_declared(registry: SchemaRegistry, source: Source) -> None:
+    for side in _SIDES:
+        serde = source.key if side == "key" else source.value
+        columns = source.schema.key if side == "key" else source.schema.value
+        format_, layout = plain_layout(serde, columns, side, source.topic)
+        if isinstance(format_, RegistryFormat) and columns:
+            schema = format_.to_registry(layout)
+            registry.register(f"{source.topic}-{side}", Schema(schema.text, schema.type))
