@@ -12,7 +12,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headrace.functions.extensions import load_extensions
+from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
+from headrace.testing import functions as ksqldb_functions
 from headrace.testing.cases import Case
 from headrace.testing.files import load_cases, load_separate
 from headrace.testing.gaps import Gaps, Judged, read_gaps
@@ -20,6 +23,8 @@ from headrace.testing.report import Reporter, show_summary, write_report
 from headrace.testing.running import run_cases
 
 PASSED, FAILED, USAGE = 0, 1, 2
+# What ksqlDB's own test files call besides the functions that everyone has.
+KSQLDB_FUNCTIONS = Path(ksqldb_functions.__file__).parent
 
 SELECTIONS: dict[str, Callable[[Case], bool]] = {
     "all": lambda case: True,
@@ -46,6 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan-only", action="store_true", help="check statements, but run no query"
     )
+    parser.add_argument(
+        "--ext", type=Path, metavar="DIR", default=Path("ext"), help="your functions (default: ext)"
+    )
     parser.add_argument("--gaps", type=Path, metavar="FILE", help="cases that are known to fail")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the results as JSON")
     parser.add_argument(
@@ -55,6 +63,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     console = Console()
+    for folder in (KSQLDB_FUNCTIONS, args.ext):
+        for problem in load_extensions(folder, REGISTRY):
+            console.print(str(problem), style="red", markup=False)
     loaded = _load(args)
     gaps = Gaps(read_gaps(args.gaps) if args.gaps else ())
     cases = [c for c in loaded if SELECTIONS[args.select](c) and _wanted(c, args.filter)]
