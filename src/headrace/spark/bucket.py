@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from headrace.spark import bucket_wire as wires
-from headrace.spark.bucket_log import Bucket, Memory
+from headrace.spark.bucket_log import Bucket, Cells, Memory
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
 from headrace.spark.kernels.kernel import KernelSpec, Output
 
@@ -65,6 +65,7 @@ def apply_kernel(
     precedence: Sequence[int] | None = None,
     entry: Callable[[str], Any] | None = None,
     memory: int = DEFAULT_MEMORY,
+    run: RunKernel | None = None,
 ) -> DataFrame:
     """The kernel's output as rows.
 
@@ -75,7 +76,7 @@ def apply_kernel(
 
     `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
     among rows of the same time (as given, unless told). `entry` makes a log entry, an element of
-    $errors, from a message.
+    $errors, from a message. `run` is who runs it; Spark, unless told.
     """
     has_errors = any(wires.ERRORS in i.rows.columns for i in inputs)
     ordered = any(wires.ORDER in i.rows.columns for i in inputs)
@@ -100,6 +101,17 @@ def apply_kernel(
         has_errors=has_errors,
         entry=entry,
     )
+    return (run or as_operator)(rows, kernel, wire, output, memory)
+
+
+# Runs a kernel over rows; `StructType` is the type of its output, the number bounds its memory.
+RunKernel = Callable[[DataFrame, KernelSpec, Wire, StructType, int], DataFrame]
+
+
+def as_operator(
+    rows: DataFrame, kernel: KernelSpec, wire: Wire, output: StructType, memory: int
+) -> DataFrame:
+    """On streaming rows: as a stateful operator of Spark."""
     packed = rows.mapInArrow(wires.packer(wire), wires.PARCEL)
     with _worker_pool("state"):
         run = packed.groupBy("bucket").transformWithState(
@@ -244,26 +256,30 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         parcels = [Parcel(*row) for row in rows]
         with _uncollected():
-            results = self._handle(parcels)
+            results = run_bucket(self._kernel, self._wire, self._cells, _memory, parcels)
         for data in results:
             yield Row(data=data)
 
-    def _handle(self, parcels: list[Parcel]) -> list[bytes]:
-        bucket = Bucket.open(self._cells, self._kernel, _memory)
-        inbox = Inbox(self._wire, parcels, bucket.store.times)
-        out = Output()
-        if inbox.count:
-            bucket.kernel.run(inbox.rows(), out)
-        if self._kernel.timed:
-            bucket.store.times = inbox.times
-            for side, reached in inbox.ticks.items():
-                if reached == bucket.store.now:
-                    bucket.kernel.advance(side, reached, out)
-        bucket.commit(self._cells, _memory)
-        return list(inbox.results(out))
-
     def close(self) -> None:
         """Nothing is held beyond the batch but the worker's memory."""
+
+
+def run_bucket(
+    kernel: KernelSpec, wire: Wire, cells: Cells, memory: Memory, parcels: list[Parcel]
+) -> list[bytes]:
+    """Runs a kernel on a bucket's parcels of one batch; what it says, in parcels."""
+    bucket = Bucket.open(cells, kernel, memory)
+    inbox = Inbox(wire, parcels, bucket.store.times)
+    out = Output()
+    if inbox.count:
+        bucket.kernel.run(inbox.rows(), out)
+    if kernel.timed:
+        bucket.store.times = inbox.times
+        for side, reached in inbox.ticks.items():
+            if reached == bucket.store.now:
+                bucket.kernel.advance(side, reached, out)
+    bucket.commit(cells, memory)
+    return list(inbox.results(out))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from headrace.formats.base import Format, Layout, Side
 from headrace.model.schema import Namespace, Schema
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe
+from headrace.spark.bucket import RunKernel, as_operator
 from headrace.spark.entries import EntryWriter
 from headrace.spark.expressions import lower
 from headrace.spark.rows import DEAD, NULL, column
@@ -37,6 +38,7 @@ class Context:
     coalesce: bool = True
     native: n.Aggregate | None = None  # the aggregate that is left to Spark's own operator
     function_settings: Mapping[str, object] = field(default_factory=dict)
+    run_kernel: RunKernel = as_operator
 
 
 N = TypeVar("N", bound=n.Node)

@@ -80,6 +80,7 @@ def _run(
         coalesce=coalesce,
         precedence=precedence,
         entry=KernelEntry(context.entries.query, step),
+        run=context.run_kernel,
     )
 
 
