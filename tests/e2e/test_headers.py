@@ -490,7 +490,7 @@ def test_queries_can_use_header_columns_in_joins(scene, pipelines):
     assert pairs == [(1, 1), (1, 4), (4, 1), (4, 4)]
     paired = scene.values("PAIRED", 2)
     assert sorted(paired, key=str) == sorted(
-        ({"A_TRACE": last(p, "trace"), "B_H": listed(p)} for p in PEOPLE), key=str
+        ({"TRACE": last(p, "trace"), "H": listed(p)} for p in PEOPLE), key=str
     )
     referred = scene.wait(
         lambda: scene.pull("SELECT * FROM REFERRED;"), lambda rows: len(rows) == 2

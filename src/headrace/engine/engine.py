@@ -23,7 +23,7 @@ from headrace.engine.prepared import PreparedLookups
 from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import SIDES, Provisioned
 from headrace.engine.pulling import PullAnswer, PullQueries
-from headrace.engine.push import PushQuery
+from headrace.engine.push import PushQuery, new_push_id
 from headrace.engine.queries import PersistentQuery, QueryKeeper
 from headrace.engine.running import Starts, answer_program, persistent_program, starting_offsets
 from headrace.engine.session import Session
@@ -76,6 +76,7 @@ class Engine:
         self.prepared = PreparedLookups(self.tails)
         self.inserts = Inserts(world, self.tails.expect)
         self.pushes: dict[str, PushQuery] = {}
+        self.processing_log = processing_log.LogWriter(world)
         self.statuses: dict[str, CommandStatus] = {}
         self._changing = threading.RLock()
         self._next_sequence = 0
@@ -116,6 +117,7 @@ class Engine:
         self.tails.close()
         self.inserts.close()
         self.queries.close()
+        self.processing_log.close()
         self.log.close()
 
     def _replay(self, command: Command, pending: dict[str, tuple[NewQuery, Starts]]) -> None:
@@ -226,7 +228,7 @@ class Engine:
     def _command(self, change: Change, starts: Starts) -> Command:
         return Command(
             id=str(change.command),
-            statement=format_statement(change.statement) + ";",
+            statement=format_statement(change.statement),
             settings=_recorded(change.settings),
             plan_version=n.PLAN_VERSION,
             query_id=change.starts.id if change.starts else None,
@@ -360,8 +362,17 @@ class Engine:
         planned = plan_push(query, self.catalog, self.texts(session))
         assert isinstance(planned.node, n.Answer)
         starts = starting_offsets(self.world, planned.node, settings)
-        rows = answer_program(self.world, "transient", planned.node, settings, starts)
-        push = PushQuery(parsed.text, planned.schema, rows, query.limit, self._push_ended)
+        id_ = new_push_id()
+        rows = answer_program(self.world, id_, planned.node, settings, starts)
+        push = PushQuery(
+            id_,
+            parsed.text,
+            planned.schema,
+            rows,
+            query.limit,
+            self._push_ended,
+            self.processing_log.write,
+        )
         self.pushes[push.id] = push
         return push
 

@@ -21,6 +21,10 @@ from headrace.spark.answers import result_rows
 BUFFERED_BATCHES = 8
 
 
+def new_push_id() -> str:
+    return f"transient_{uuid.uuid4().hex[:20]}"
+
+
 class PushQuery:
     """Rows as they come, until the limit is reached or someone closes it.
 
@@ -31,18 +35,21 @@ class PushQuery:
 
     def __init__(
         self,
+        id_: str,
         statement: str,
         schema: Schema,
         rows: DataFrame,
         limit: int | None,
         ended: Callable[[PushQuery], None],
+        log: Callable[[Sequence[str]], None],
     ) -> None:
-        self.id = f"transient_{uuid.uuid4().hex[:20]}"
+        self.id = id_
         self.statement = statement
         self.schema = schema
         self.final_message: str | None = None
         self._left = limit
         self._ended = ended
+        self._log = log
         self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
         self._closing = threading.Event()
         self._over = limit == 0
@@ -90,7 +97,7 @@ class PushQuery:
         self._ended(self)
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
-        rows = result_rows(batch, self.schema)
+        rows = result_rows(batch, self.schema, self._log)
         while rows and not self._closing.is_set():
             try:
                 self._buffer.put(rows, timeout=0.1)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from pyspark.sql import DataFrame, Row
 
 from headrace.model.requests import ResultRow
 from headrace.model.schema import Namespace, Schema
-from headrace.spark.rows import DEAD, NULL, column
+from headrace.spark.rows import DEAD, ERRORS, NULL, column
 
 
-def result_rows(batch: DataFrame, schema: Schema) -> list[ResultRow]:
-    """The live rows. A tombstone shows its key only."""
-    live = batch.where(~column(DEAD)).select(*(column(c.name) for c in schema), column(NULL))
+def result_rows(
+    batch: DataFrame, schema: Schema, log: Callable[[Sequence[str]], None] | None = None
+) -> list[ResultRow]:
+    """The live rows. A tombstone shows its key only. Log entries that rows carry go to `log`."""
+    columns = [column(c.name) for c in schema]
+    found = batch.where(~column(DEAD)) if log is None else batch
     keys = [c.namespace is Namespace.KEY for c in schema]
-    rows = []
-    for row in live.collect():
-        *values, null = row
+    rows: list[ResultRow] = []
+    entries: list[str] = []
+    for row in found.select(*columns, column(NULL), column(DEAD), column(ERRORS)).collect():
+        *values, null, dead, errors = row
+        entries += errors or ()
+        if dead:
+            continue
         shown = [plain(v) for v in values]
         if null:
             shown = [v if is_key else None for v, is_key in zip(shown, keys, strict=True)]
         rows.append(ResultRow(shown, bool(null)))
+    if entries and log is not None:
+        log(entries)
     return rows
 
 
