@@ -52,6 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plan-only", action="store_true", help="check statements, but run no query"
     )
     parser.add_argument(
+        "--direct", action="store_true", help="evaluate queries without Kafka and streaming: faster"
+    )
+    parser.add_argument(
         "--ext", type=Path, metavar="DIR", default=Path("ext"), help="your functions (default: ext)"
     )
     parser.add_argument("--gaps", type=Path, metavar="FILE", help="cases that are known to fail")
@@ -75,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     judged: list[Judged] = []
     try:
         with _ended_in_order(), Reporter(console, len(cases)) as reporter:
-            for outcome in run_cases(cases, args.jobs, reporter.tell, plan_only=args.plan_only):
+            for outcome in run_cases(
+                cases, args.jobs, reporter.tell, plan_only=args.plan_only, direct=args.direct
+            ):
                 one = gaps.judge(outcome)
                 if args.plan_only and outcome.case.runs_queries:
                     one = one.as_far_as_planned()

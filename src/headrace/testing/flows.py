@@ -1,105 +1,102 @@
 """The queries of one case, running: records go in topic by topic, every query drains, records
-come out.
-
-Statements name topics as they like; in Kafka each case has topics of its own, so that cases can
-run beside each other.
-"""
+come out."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
+from typing import Protocol
 
 from headrace.engine.changes import Change, NewQuery
 from headrace.engine.failures import reason_of
 from headrace.engine.layouts import source_layout
 from headrace.engine.provision import Provisioned
-from headrace.engine.queries import PersistentQuery
-from headrace.engine.running import persistent_program
 from headrace.engine.world import World
 from headrace.formats.base import RegistryFormat, RegistrySchema, Side
 from headrace.model.errors import HeadraceError
 from headrace.model.schema import ROWTIME
-from headrace.model.settings import Settings
 from headrace.model.sources import Source, WindowType
 from headrace.plan import nodes as n
 from headrace.testing.cases import CaseRecord
 from headrace.testing.outcomes import CaseFailure
 from headrace.testing.rehearsal import Rehearsal
 from headrace.testing.wire import Wire, split_window, wire_of, with_window, written_layout
-from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+from headrace.topics.records import NewRecord, Record
 
-# Gives a topic of one partition that nobody has used.
-NewTopic = Callable[[], str]
+
+class RunningQuery(Protocol):
+    def drain(self) -> None:
+        """Everything that is in its topics goes through."""
+
+    def stop(self) -> None:
+        """Another takes its place, and goes on with its state."""
+
+    def close(self) -> None: ...
+
+
+class Ground(Protocol):
+    """Where a case's records lie and its queries run. Topics go by the names of the statements."""
+
+    @property
+    def world(self) -> World: ...
+
+    def topic(self, name: str) -> None:
+        """Makes the topic if it is not there."""
+
+    def write(self, topic: str, records: Sequence[NewRecord]) -> None: ...
+
+    def read(self, topic: str) -> Sequence[Record]:
+        """Everything that the topic holds by now."""
+
+    def query(self, new: NewQuery, node: n.Write) -> RunningQuery: ...
+
+
+@dataclass(frozen=True)
+class _Started:
+    query: RunningQuery
+    reads: frozenset[str]
+    writes: str
 
 
 class Flow:
-    """What runs for one case. `world` is the case's own: its registry, its names of topics."""
+    """What runs for one case."""
 
-    def __init__(
-        self,
-        world: World,
-        rehearsal: Rehearsal,
-        new_topic: NewTopic,
-        writer: RecordWriter,
-        label: str,
-    ) -> None:
-        self._names: dict[str, str] = {}
-        self.world = replace(world, registry=rehearsal.outside.registry, topic_names=self._names)
+    def __init__(self, ground: Ground, rehearsal: Rehearsal) -> None:
+        self._ground = ground
         self._rehearsal = rehearsal
-        self._new_topic = new_topic
-        self._writer = writer
-        self._label = label
-        self._queries: dict[str, _RunningQuery] = {}
+        self._queries: dict[str, _Started] = {}
         self._wires: dict[tuple[str, Side], Wire] = {}
         # Schemas that were there before the statements: records may bear them.
         self._earlier = rehearsal.outside.subjects
+
+    @property
+    def world(self) -> World:
+        return self._ground.world
 
     # ------------------------------------------------------------------------- statements
 
     def apply(self, change: Change) -> None:
         """Does what a statement asks for, as far as records are concerned."""
         for id_ in change.stops:
-            stopped = self._queries.pop(id_)
-            if change.starts is None or change.starts.id != id_:
-                stopped.close()
+            stopped = self._queries.pop(id_).query
+            if change.starts is not None and change.starts.id == id_:
+                stopped.stop()
             else:
-                stopped.query.stop()  # its successor goes on from its checkpoint
+                stopped.close()
         if change.creates is not None:
-            self._topic(change.creates.topic)
+            self._ground.topic(change.creates.topic)
             Provisioned(self.world).provision(change.creates, None)
         if change.starts is not None:
-            self._queries[change.starts.id] = self._query(change.starts)
+            self._queries[change.starts.id] = self._started(change.starts)
 
-    def _query(self, new: NewQuery) -> _RunningQuery:
+    def _started(self, new: NewQuery) -> _Started:
         node = new.planned.node
         assert isinstance(node, n.Write)
-        sources = {s.topic for s in n.sources(node)}
+        sources = frozenset(s.topic for s in n.sources(node))
         for topic in (*sources, node.topic):
-            self._topic(topic)
-        name = f"{self._label}_{new.id}"
-        checkpoint = f"{self.world.state_dir}/{name}"
-        starts = {topic: {0: 0} for topic in sources}
-        query = PersistentQuery(
-            id=name,
-            statement=new.statement,
-            planned=new.planned,
-            build=lambda: persistent_program(
-                self.world, name, node, Settings(new.settings), starts, checkpoint
-            ),
-            checkpoint=checkpoint,
-            overrides=new.settings,
-        )
-        return _RunningQuery(query, frozenset(sources), node.topic)
-
-    def _topic(self, name: str) -> str:
-        if name not in self._names:
-            self._names[name] = self._new_topic()
-        return self._names[name]
+            self._ground.topic(topic)
+        return _Started(self._ground.query(new, node), sources, node.topic)
 
     # ---------------------------------------------------------------------------- records
 
@@ -109,17 +106,24 @@ class Flow:
             self.write([self._encoded(record) for record in run], topic)
 
     def write(self, records: Sequence[NewRecord], topic: str) -> None:
-        self._writer.write_all(records)
+        self._ground.topic(topic)
+        self._ground.write(topic, records)
         fresh = {topic}
-        for query in self._queries.values():
-            if query.reads & fresh:
-                query.drain()
-                fresh.add(query.writes)
+        for started in self._queries.values():
+            if started.reads & fresh:
+                self._drain(started.query)
+                fresh.add(started.writes)
+
+    def _drain(self, query: RunningQuery) -> None:
+        try:
+            query.drain()
+        except Exception as e:
+            raise CaseFailure(f"a query failed: {reason_of(e)}") from e
 
     def _encoded(self, record: CaseRecord) -> NewRecord:
         key = self._wire(record.topic, "key", written=True).encode(record.key)
         return NewRecord(
-            self._topic(record.topic),
+            record.topic,
             with_window(key, record.window),
             self._wire(record.topic, "value", written=True).encode(record.value),
             record.headers,
@@ -128,7 +132,8 @@ class Flow:
 
     def records(self, topic: str) -> list[Record]:
         """What the topic holds by now."""
-        return list(RecordReader(self.world.kafka, self.world.admin).read(self._topic(topic)))
+        self._ground.topic(topic)
+        return list(self._ground.read(topic))
 
     def decoded(self, record: Record, topic: str) -> CaseRecord:
         source = self.source(topic)
@@ -187,29 +192,5 @@ class Flow:
     # -------------------------------------------------------------------------------- end
 
     def close(self) -> None:
-        for query in self._queries.values():
-            query.close()
-
-
-class _RunningQuery:
-    """A persistent query of a case: starts when it is first needed, and drains on demand."""
-
-    def __init__(self, query: PersistentQuery, reads: frozenset[str], writes: str) -> None:
-        self.query = query
-        self.reads = reads
-        self.writes = writes
-
-    def drain(self) -> None:
-        """Everything that is in its topics goes through."""
-        try:
-            if self.query.streaming is None:
-                self.query.start()
-            assert self.query.streaming is not None
-            self.query.streaming.processAllAvailable()
-        except Exception as e:
-            raise CaseFailure(f"a query failed: {reason_of(e)}") from e
-
-    def close(self) -> None:
-        with suppress(Exception):  # it has been seen before, or matters no more
-            self.query.stop()
-        shutil.rmtree(Path(self.query.checkpoint), ignore_errors=True)
+        for started in self._queries.values():
+            started.query.close()

@@ -19,7 +19,12 @@ Run = Callable[[Case], None]
 
 
 def run_cases(
-    cases: Sequence[Case], jobs: int, tell: Callable[[str], None], *, plan_only: bool = False
+    cases: Sequence[Case],
+    jobs: int,
+    tell: Callable[[str], None],
+    *,
+    plan_only: bool = False,
+    direct: bool = False,
 ) -> Iterator[Outcome]:
     """The outcomes as they come."""
     moving = [] if plan_only else [c for c in cases if c.skip is None and c.runs_queries]
@@ -32,7 +37,7 @@ def run_cases(
     from headrace.testing.stage import Stage  # brings Kafka and Spark along
 
     with ExitStack() as parts:
-        stage = parts.enter_context(Stage(tell))
+        stage = parts.enter_context(Stage(tell, direct=direct))
         pool = parts.enter_context(ThreadPoolExecutor(jobs, "case"))
         futures = [pool.submit(judged_run, case, stage.run) for case in moving]
         try:

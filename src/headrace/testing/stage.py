@@ -1,4 +1,4 @@
-"""One broker and one Spark session, on which all cases run their queries."""
+"""One Spark session, and one broker unless queries are evaluated directly, for all cases."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +17,7 @@ from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.spark.session import start_session
 from headrace.testing.cases import Case, RecordCase
+from headrace.testing.direct import DirectGround
 from headrace.testing.flows import Flow
 from headrace.testing.outputs import check_outputs
 from headrace.testing.planning import check_planning
@@ -23,10 +25,11 @@ from headrace.testing.rehearsal import TEST_SETTINGS, Rehearsal
 from headrace.testing.script_records import ScriptRecords
 from headrace.testing.scripts import run_script
 from headrace.testing.sql_files import ScriptCase
+from headrace.testing.streamed import StreamedGround
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
-from headrace.topics.jars import ensure_jars
+from headrace.topics.jars import Jars, ensure_jars
 from headrace.topics.records import RecordWriter
 
 PROCESSING_LOG = "processing-log"
@@ -43,8 +46,9 @@ TOPICS_AHEAD = 50
 class Stage:
     """Started for the first case that needs it, shared by all."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], *, direct: bool = False) -> None:
         self._tell = tell
+        self._direct = direct
         self._parts = ExitStack()
         self._numbers = itertools.count()
 
@@ -69,13 +73,7 @@ class Stage:
         self._parts.callback(shutil.rmtree, folder, ignore_errors=True)
         self._tell("Checking jars")
         jars = ensure_jars(self._tell)
-        self._tell("Starting Kafka")
-        broker = self._parts.enter_context(EmbeddedBroker(folder / "kafka", jars=jars))
-        kafka = KafkaConnection({"bootstrap.servers": broker.bootstrap_servers})
-        admin = TopicAdmin(kafka)
-        admin.create(TopicSpec(PROCESSING_LOG))
-        self._topics = TopicSupply(admin)
-        self._writer = self._parts.enter_context(closing(RecordWriter(kafka, linger_ms=0)))
+        kafka = self._kafka(folder, jars)
         self._tell("Starting Spark")
         spark = start_session(jars.spark, SPARK, folder / "spark")
         self._parts.callback(spark.stop)
@@ -84,13 +82,25 @@ class Stage:
                 TEST_SETTINGS, {"ksql.logging.processing.topic.name": PROCESSING_LOG}
             ),
             kafka=kafka,
-            admin=admin,
+            admin=TopicAdmin(kafka),
             registry=None,
             spark=spark,
             state_dir=str(folder / "state"),
             data_dir=folder,
             buckets=1,
         )
+
+    def _kafka(self, folder: Path, jars: Jars) -> KafkaConnection:
+        if self._direct:
+            return KafkaConnection({"bootstrap.servers": "nowhere:0"})
+        self._tell("Starting Kafka")
+        broker = self._parts.enter_context(EmbeddedBroker(folder / "kafka", jars=jars))
+        kafka = KafkaConnection({"bootstrap.servers": broker.bootstrap_servers})
+        admin = TopicAdmin(kafka)
+        admin.create(TopicSpec(PROCESSING_LOG))
+        self._topics = TopicSupply(admin)
+        self._writer = self._parts.enter_context(closing(RecordWriter(kafka, linger_ms=0)))
+        return kafka
 
     def run(self, case: Case) -> None:
         match case:
@@ -102,8 +112,12 @@ class Stage:
                 raise TypeError(f"{type(case).__name__} is no kind of case")
 
     def _flow(self, rehearsal: Rehearsal) -> Flow:
+        world = replace(self._world, registry=rehearsal.outside.registry)
+        if self._direct:
+            return Flow(DirectGround(world), rehearsal)
         label = f"case{next(self._numbers)}"
-        return Flow(self._world, rehearsal, self._topics.take, self._writer, label)
+        ground = StreamedGround(world, self._topics.take, self._writer, label)
+        return Flow(ground, rehearsal)
 
     # ------------------------------------------------------------------- records in, records out
 

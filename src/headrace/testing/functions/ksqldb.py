@@ -17,19 +17,20 @@ from headrace.functions import udaf, udf, udtf
 @udf("(result BOOLEAN, evaluated BOOLEAN) -> BOOLEAN")
 def whencondition(result: bool, evaluated: bool) -> bool:
     """The first argument; fails if it should not have been asked."""
-    return _expected(result, evaluated)
+    _check(evaluated)
+    return result
 
 
 @udf("(result INTEGER, evaluated BOOLEAN) -> INTEGER")
 def whenresult(result: int, evaluated: bool) -> int:
     """The first argument; fails if it should not have been asked."""
-    return _expected(result, evaluated)
+    _check(evaluated)
+    return result
 
 
-def _expected(result: Any, evaluated: bool) -> Any:
+def _check(evaluated: bool) -> None:
     if not evaluated:
         raise ValueError("When should not be evaluated")
-    return result
 
 
 @udf("(text STRING) -> STRING", vectorized="arrow")

@@ -1,0 +1,86 @@
+"""Queries of a case as a server runs them: streaming, from Kafka to Kafka.
+
+Statements name topics as they like; in Kafka each case has topics of its own, so that cases can
+run beside each other.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from headrace.engine.changes import NewQuery
+from headrace.engine.queries import PersistentQuery
+from headrace.engine.running import persistent_program
+from headrace.engine.world import World
+from headrace.model.settings import Settings
+from headrace.plan import nodes as n
+from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+
+# Gives a topic of one partition that nobody has used.
+NewTopic = Callable[[], str]
+
+
+class StreamedGround:
+    """`label` tells this case's queries from others'."""
+
+    def __init__(self, world: World, new_topic: NewTopic, writer: RecordWriter, label: str) -> None:
+        self._names: dict[str, str] = {}
+        self.world = replace(world, topic_names=self._names)
+        self._new_topic = new_topic
+        self._writer = writer
+        self._label = label
+
+    def topic(self, name: str) -> None:
+        if name not in self._names:
+            self._names[name] = self._new_topic()
+
+    def write(self, topic: str, records: Sequence[NewRecord]) -> None:
+        name = self._names[topic]
+        self._writer.write_all([replace(record, topic=name) for record in records])
+
+    def read(self, topic: str) -> list[Record]:
+        reader = RecordReader(self.world.kafka, self.world.admin)
+        return list(reader.read(self._names[topic]))
+
+    def query(self, new: NewQuery, node: n.Write) -> StreamedQuery:
+        name = f"{self._label}_{new.id}"
+        checkpoint = f"{self.world.state_dir}/{name}"
+        starts = {source.topic: {0: 0} for source in n.sources(node)}
+        settings = Settings(new.settings)
+        return StreamedQuery(
+            PersistentQuery(
+                id=name,
+                statement=new.statement,
+                planned=new.planned,
+                build=lambda: persistent_program(
+                    self.world, name, node, settings, starts, checkpoint
+                ),
+                checkpoint=checkpoint,
+                overrides=new.settings,
+            )
+        )
+
+
+class StreamedQuery:
+    """Starts when it is first needed."""
+
+    def __init__(self, query: PersistentQuery) -> None:
+        self._query = query
+
+    def drain(self) -> None:
+        if self._query.streaming is None:
+            self._query.start()
+        assert self._query.streaming is not None
+        self._query.streaming.processAllAvailable()
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def close(self) -> None:
+        with suppress(Exception):  # it has been seen before, or matters no more
+            self._query.stop()
+        shutil.rmtree(Path(self._query.checkpoint), ignore_errors=True)
