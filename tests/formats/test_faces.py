@@ -17,6 +17,7 @@ from headrace.model.types import (
     DOUBLE,
     INTEGER,
     STRING,
+    Array,
     Decimal,
     Map,
     base_name,
@@ -170,3 +171,53 @@ def test_avro_of_several_writers(spark):
     expected = [outcome(avro.python(layout).decode, r) for r in records]
     assert [e is None for _, e in expected] == [c == "+" for c in "+-+++-+----+"]
     assert spark_decode(spark, avro, layout, records) == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_json_sr(spark, seed):
+    samples = Samples(seed)
+    layout = Layout(
+        samples.columns(single=seed % 2 == 1), wrapped=seed % 4 != 3, topic="t", schema_id=300
+    )
+
+    def respell(data: bytes) -> bytes:
+        return data[:5] + samples.respelled_json(data[5:])
+
+    rows, written = check_faces(spark, FORMATS["JSON_SR"], layout, samples, respell)
+    python = FORMATS["JSON_SR"].python(layout)
+    for row, data in zip(rows, written, strict=True):
+        if data is not None:
+            assert comparable(python.decode(data)) == comparable(row)
+
+
+def test_json_sr_of_several_writers(spark):
+    """Fields as their writers name them; null where the schema forbids it is an error."""
+    columns = (Column("A", BIGINT), Column("B", STRING), Column("C", Array(DOUBLE)))
+    number, text = {"type": "integer"}, {"type": "string"}
+    numbers = {"type": "array", "items": {"type": "number"}}
+    objects = {
+        1: {"a": number, "B": text, "c": numbers},
+        2: {"A": {"oneOf": [{"type": "null"}, number]}, "b": text},
+        3: {"A": text},
+    }
+    writers = tuple(
+        (id_, RegistrySchema(json.dumps({"type": "object", "properties": p}), "JSON"))
+        for id_, p in objects.items()
+    )
+    layout = Layout(columns, topic="t", writers=writers)
+    records = [
+        header(1) + b'{"a":1,"B":"x","c":[1,2.5]}',
+        header(1) + b'{"a":1,"B":"x"}',
+        header(1) + b'{"a":null,"B":"x","c":[]}',
+        header(1) + b'{"a":1,"B":"x","c":[1,null]}',
+        header(1) + b'{"A":1,"B":5,"c":[]}',
+        header(2) + b'{"A":null,"b":"x","c":[1]}',
+        header(3) + b'{"A":"x"}',
+        header(4) + b"{}",
+        header(1),
+        b'{"a":1}',
+    ]
+    json_sr = FORMATS["JSON_SR"]
+    expected = [outcome(json_sr.python(layout).decode, r) for r in records]
+    assert [e is None for _, e in expected] == [c == "+" for c in "++--++----"]
+    assert spark_decode(spark, json_sr, layout, records) == expected

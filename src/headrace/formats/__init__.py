@@ -6,12 +6,21 @@ from headrace.formats.avro import AvroFormat
 from headrace.formats.base import Format
 from headrace.formats.delimited import DelimitedFormat
 from headrace.formats.json import JsonFormat
+from headrace.formats.json_sr import JsonSrFormat
 from headrace.formats.kafka import KafkaFormat
 from headrace.formats.none import NoneFormat
 from headrace.model.errors import StatementError
 
 FORMATS: dict[str, Format] = {
-    f.name: f for f in (AvroFormat(), DelimitedFormat(), JsonFormat(), KafkaFormat(), NoneFormat())
+    f.name: f
+    for f in (
+        AvroFormat(),
+        DelimitedFormat(),
+        JsonFormat(),
+        JsonSrFormat(),
+        KafkaFormat(),
+        NoneFormat(),
+    )
 }
 
 

@@ -24,7 +24,7 @@ from headrace.formats.base import (
     Side,
 )
 from headrace.formats.json import check_map_keys
-from headrace.formats.native import NativeFirst
+from headrace.formats.native import NativeFirst, with_entries
 from headrace.formats.registered import (
     RegisteredRows,
     header_column,
@@ -207,7 +207,7 @@ class AvroColumns(NativeFirst):
         text = _spark_text(AvroFormat().to_registry(layout).text)
         # Spark writes what it is given: the schema says the same for nested nulls, and a null
         # as a whole is no record.
-        encoded = to_avro(_entries(layout.type, value), text)
+        encoded = to_avro(with_entries(layout.type, value, avro_schema.field_name), text)
         return Fallible(
             F.when(value.isNotNull(), F.concat(header_column(layout.schema_id), encoded))
         )
@@ -362,37 +362,3 @@ def _native_struct(fields: tuple[Field, ...], node: Node, parsed: SparkColumn) -
             unsure.append(native.unsure)
     value = F.when(parsed.isNotNull(), F.struct(*values))
     return _Native(value, reduce(or_, unsure) if unsure else None)
-
-
-def _entries(type_: SqlType, value: SparkColumn) -> SparkColumn:
-    """The value with maps as arrays of entries and names as Avro has them."""
-    if not _is_rewritten(type_):
-        return value
-    match type_:
-        case Array(element):
-            return F.transform(value, lambda item: _entries(element, item))
-        case Map(_, inner):
-            return F.transform(
-                F.map_entries(value),
-                lambda e: F.struct(
-                    e["key"].alias("key"), _entries(inner, e["value"]).alias("value")
-                ),
-            )
-        case Struct(fields):
-            parts = [
-                _entries(f.type, value[f.name]).alias(avro_schema.field_name(f.name))
-                for f in fields
-            ]
-            return F.when(value.isNotNull(), F.struct(*parts))
-    return value
-
-
-def _is_rewritten(type_: SqlType) -> bool:
-    match type_:
-        case Array(element):
-            return _is_rewritten(element)
-        case Map():
-            return True
-        case Struct(fields):
-            return any("." in f.name or _is_rewritten(f.type) for f in fields)
-    return False

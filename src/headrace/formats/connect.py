@@ -41,7 +41,8 @@ DEFAULT_PRECISION = 64
 
 @dataclass(frozen=True)
 class Shape:
-    """One node of a schema. `kind` is Connect's name of the type, `logical` what it stands for."""
+    """One node of a schema. `kind` is Connect's name of the type, `logical` what it stands for,
+    `form` how it is written where a format has several ways."""
 
     kind: str
     logical: str = ""
@@ -52,6 +53,7 @@ class Shape:
     value: Shape | None = None  # of arrays and maps
     fields: tuple[tuple[str, Shape], ...] = ()
     default: object = None
+    form: str = ""
 
 
 class Mismatch(ValueError):
@@ -259,35 +261,35 @@ def _infer_fields(shape: Shape, keep_case: bool) -> list[Field]:
 # ---------------------------------------------------------------- writing by a given schema
 
 
-def writable(type_: SqlType, shape: Shape) -> Reader:
+def writable(type_: SqlType, shape: Shape, *, required: bool = True) -> Reader:
     """How a value of a SQL type becomes one of a registered schema that a statement names.
 
-    Fields are matched by name; the schema's other fields get their default. ValueError where a
-    required one has none.
+    Fields are matched by name; the schema's other fields get their default. Where `required`,
+    one that has none, and may not be null, is a ValueError.
     """
 
     def write(value: Any) -> Any:
         if value is None:
             value = shape.default
-            if value is None and not shape.optional:
+            if value is None and required and not shape.optional:
                 raise ValueError("Invalid value: null used for required field")
             return value
         return inner(value)
 
-    inner = _writable(type_, shape)
+    inner = _writable(type_, shape, required)
     return write
 
 
-def _writable(type_: SqlType, shape: Shape) -> Reader:
+def _writable(type_: SqlType, shape: Shape, required: bool) -> Reader:
     match type_:
         case Array(element) if shape.value is not None:
-            item = writable(element, shape.value)
+            item = writable(element, shape.value, required=required)
             return lambda items: [item(x) for x in items]
         case Map(_, value) if shape.value is not None:
-            write_value = writable(value, shape.value)
+            write_value = writable(value, shape.value, required=required)
             return lambda entries: {k: write_value(v) for k, v in entries.items()}
         case Struct(fields) if shape.kind == "struct":
-            return _writable_struct({f.name: f.type for f in fields}, shape)
+            return _writable_struct({f.name: f.type for f in fields}, shape, required)
         case Decimal() if shape.logical == "decimal":
             return lambda number: java.fit(number, shape.precision, shape.scale)
     if shape.kind in ("float32", "float64"):
@@ -295,13 +297,14 @@ def _writable(type_: SqlType, shape: Shape) -> Reader:
     return lambda value: value
 
 
-def _writable_struct(types: Mapping[str, SqlType], shape: Shape) -> Reader:
+def _writable_struct(types: Mapping[str, SqlType], shape: Shape, required: bool) -> Reader:
     known = {name for name, _ in shape.fields}
     for name in types:
         if name not in known:
             raise Mismatch(f"Schema from Schema Registry misses field with name: {name}")
     parts: list[tuple[str, Reader | None, Shape]] = [
-        (name, writable(types[name], s) if name in types else None, s) for name, s in shape.fields
+        (name, writable(types[name], s, required=required) if name in types else None, s)
+        for name, s in shape.fields
     ]
 
     def write(row: dict[str, Any]) -> dict[str, Any]:
@@ -309,7 +312,7 @@ def _writable_struct(types: Mapping[str, SqlType], shape: Shape) -> Reader:
         for name, write_field, field_shape in parts:
             if write_field is not None:
                 result[name] = write_field(row.get(name))
-            elif field_shape.default is not None or field_shape.optional:
+            elif field_shape.default is not None or field_shape.optional or not required:
                 result[name] = field_shape.default
             else:
                 raise ValueError(

@@ -44,33 +44,14 @@ class JsonColumns(NativeFirst):
     """
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        text = data.cast("string")
-        if self.layout.wrapped:
-            fields = _parse_fields(self.layout.struct)
-        else:
-            text = F.concat(F.lit(f'{{"{_ENVELOPE}":'), text, F.lit("}"))
-            fields = [spark.StructField(_ENVELOPE, _parse_type(self.layout.type))]
-        fields.append(spark.StructField(_CORRUPT, spark.StringType()))
-        return F.from_json(text, spark.StructType(fields), _STRICT)
+        return JsonParser(self.layout.type, any_case=True).attempt(data.cast("string"))
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
-        text = data.cast("string")
-        unsure = attempt.isNull() | attempt[_CORRUPT].isNotNull() | ~F.is_valid_utf8(text)
+        parser = JsonParser(self.layout.type, any_case=True)
+        value, unsure = parser.settle(attempt, data.cast("string"))
         if self.layout.wrapped:
-            settled = _settle_struct(self.layout.struct, attempt, text)
-            row = settled.value
-        else:
-            settled = _settle(self.layout.type, attempt[_ENVELOPE], text, ())
-            row = F.struct(settled.value.alias(self.layout.columns[0].name))
-            # More than one value would fit into the envelope as well.
-            items = F.json_array_length(F.concat(F.lit("["), text, F.lit("]")))
-            unsure |= ~items.eqNullSafe(1)
-        if settled.missing is not None:
-            spelling = _other_spelling(self.layout.type)
-            unsure |= settled.missing & text.rlike(spelling)
-        if settled.unsure is not None:
-            unsure |= settled.unsure
-        return row, F.coalesce(unsure, F.lit(False))
+            return value, unsure
+        return F.struct(value.alias(self.layout.columns[0].name)), unsure
 
     def encode(self, row: SparkColumn) -> Fallible:
         return Fallible(json_text(self.layout, row).cast("binary"))
@@ -97,65 +78,142 @@ class _Settled:
     missing: SparkColumn | None = None
 
 
-def _spellings(struct: Struct) -> Iterator[tuple[str, SqlType, tuple[str, ...]]]:
-    """Each field with the names that Spark looks for: its own and, in any case, the lower one."""
-    names = {f.name for f in struct.fields}
-    for field in struct.fields:
-        lower = field.name.lower()
-        if _any_case(field.name) and lower not in names:
-            yield field.name, field.type, (field.name, lower)
+class JsonParser:
+    """Reads texts as values of a type, and says of which it is not sure."""
+
+    def __init__(self, type_: SqlType, *, any_case: bool) -> None:
+        self._type = type_
+        self._names_in_any_case = any_case
+
+    def attempt(self, text: SparkColumn) -> SparkColumn:
+        if isinstance(self._type, Struct):
+            fields = self._parse_fields(self._type)
         else:
-            yield field.name, field.type, (field.name,)
+            text = F.concat(F.lit(f'{{"{_ENVELOPE}":'), text, F.lit("}"))
+            fields = [spark.StructField(_ENVELOPE, self._parse_type(self._type))]
+        fields.append(spark.StructField(_CORRUPT, spark.StringType()))
+        return F.from_json(text, spark.StructType(fields), _STRICT)
 
+    def settle(self, attempt: SparkColumn, text: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
+        unsure = attempt.isNull() | attempt[_CORRUPT].isNotNull() | ~F.is_valid_utf8(text)
+        if isinstance(self._type, Struct):
+            settled = self._settle_struct(self._type, attempt, text)
+        else:
+            settled = self._settle(self._type, attempt[_ENVELOPE], text, ())
+            # More than one value would fit into the envelope as well.
+            items = F.json_array_length(F.concat(F.lit("["), text, F.lit("]")))
+            unsure |= ~items.eqNullSafe(1)
+        if settled.missing is not None:
+            unsure |= settled.missing & text.rlike(self._other_spelling(self._type))
+        if settled.unsure is not None:
+            unsure |= settled.unsure
+        return settled.value, F.coalesce(unsure, F.lit(False))
 
-def _any_case(name: str) -> bool:
-    """Names that were not quoted are in capitals, and match in any case."""
-    return name == name.upper()
+    def _any_case(self, name: str) -> bool:
+        """Names that were not quoted are in capitals, and match in any case."""
+        return self._names_in_any_case and name == name.upper()
 
+    def _spellings(self, struct: Struct) -> Iterator[tuple[str, SqlType, tuple[str, ...]]]:
+        """Each field with the names that Spark looks for: its own and maybe the lower-case one."""
+        names = {f.name for f in struct.fields}
+        for field in struct.fields:
+            lower = field.name.lower()
+            if self._any_case(field.name) and lower not in names:
+                yield field.name, field.type, (field.name, lower)
+            else:
+                yield field.name, field.type, (field.name,)
 
-def _parse_fields(struct: Struct) -> list[spark.StructField]:
-    return [
-        spark.StructField(spelling, _parse_type(type_))
-        for _, type_, spellings in _spellings(struct)
-        for spelling in spellings
-    ]
+    def _parse_fields(self, struct: Struct) -> list[spark.StructField]:
+        return [
+            spark.StructField(spelling, self._parse_type(type_))
+            for _, type_, spellings in self._spellings(struct)
+            for spelling in spellings
+        ]
 
+    def _parse_type(self, type_: SqlType) -> spark.DataType:
+        match type_:
+            case Array(element):
+                return spark.ArrayType(self._parse_type(element))
+            case Map(_, value):
+                return spark.MapType(spark.StringType(), self._parse_type(value))
+            case Struct():
+                return spark.StructType(self._parse_fields(type_))
+            case Decimal(precision, scale):
+                # As many digits as fit after the point: what does not fit the column shows.
+                spare = max(_MAX_PRECISION - precision, 0)
+                return spark.DecimalType(_MAX_PRECISION, min(scale + spare, _MAX_PRECISION))
+        return spark_type(type_)
 
-def _parse_type(type_: SqlType) -> spark.DataType:
-    match type_:
-        case Array(element):
-            return spark.ArrayType(_parse_type(element))
-        case Map(_, value):
-            return spark.MapType(spark.StringType(), _parse_type(value))
-        case Struct():
-            return spark.StructType(_parse_fields(type_))
-        case Decimal(precision, scale):
-            # As many digits as fit after the point: what does not fit the column shows.
-            return spark.DecimalType(_MAX_PRECISION, _MAX_PRECISION - precision + scale)
-    return spark_type(type_)
+    def _settle(
+        self, type_: SqlType, parsed: SparkColumn, text: SparkColumn, names: tuple[str, ...]
+    ) -> _Settled:
+        match type_:
+            case Array(element):
+                return self._settle_array(element, parsed, text)
+            case Map(_, value):
+                return self._settle_map(value, parsed, text)
+            case Struct():
+                settled = self._settle_struct(type_, parsed, text)
+                return replace(settled, value=F.when(parsed.isNotNull(), settled.value))
+            case Decimal(precision, _):
+                if precision > _MAX_PRECISION - _SPARE_DIGITS:
+                    return _Settled(parsed.cast(spark_type(type_)), parsed.isNotNull())
+                fitted = parsed.cast(spark_type(type_))
+                return _Settled(fitted, parsed.isNotNull() & ~parsed.eqNullSafe(fitted))
+        if base_name(type_) == "STRING":
+            return _Settled(parsed, _maybe_no_string(parsed, text, names))
+        if base_name(type_) == "TIME":
+            return _Settled(parsed, ~parsed.between(0, java.MILLIS_PER_DAY))
+        return _Settled(parsed)
 
+    def _settle_array(self, element: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+        if _is_plain(element):
+            return _Settled(parsed)
 
-def _settle(
-    type_: SqlType, parsed: SparkColumn, text: SparkColumn, names: tuple[str, ...]
-) -> _Settled:
-    match type_:
-        case Array(element):
-            return _settle_array(element, parsed, text)
-        case Map(_, value):
-            return _settle_map(value, parsed, text)
-        case Struct():
-            settled = _settle_struct(type_, parsed, text)
-            return replace(settled, value=F.when(parsed.isNotNull(), settled.value))
-        case Decimal(precision, _):
-            if precision > _MAX_PRECISION - _SPARE_DIGITS:
-                return _Settled(parsed.cast(spark_type(type_)), parsed.isNotNull())
-            fitted = parsed.cast(spark_type(type_))
-            return _Settled(fitted, parsed.isNotNull() & ~parsed.eqNullSafe(fitted))
-    if base_name(type_) == "STRING":
-        return _Settled(parsed, _maybe_no_string(parsed, text, names))
-    if base_name(type_) == "TIME":
-        return _Settled(parsed, ~parsed.between(0, java.MILLIS_PER_DAY))
-    return _Settled(parsed)
+        def pick(part: str) -> Callable[[SparkColumn], SparkColumn]:
+            return lambda item: _part(self._settle(element, item, text, ()), part)
+
+        return _Settled(
+            F.transform(parsed, pick("value")) if _is_rebuilt(element) else parsed,
+            F.exists(parsed, pick("unsure")),
+            F.exists(parsed, pick("missing")) if _has_struct(element) else None,
+        )
+
+    def _settle_map(self, value: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+        keys = F.map_keys(parsed)
+        doubled = F.size(keys) != F.size(F.array_distinct(keys))
+        if _is_plain(value):
+            return _Settled(parsed, doubled)
+        values = self._settle_array(value, F.map_values(parsed), text)
+        unsure = doubled if values.unsure is None else doubled | values.unsure
+        # A map with a doubled key cannot be built at all; its record is Python's anyway.
+        rebuilt = F.when(~doubled, F.map_from_arrays(keys, values.value))
+        return _Settled(rebuilt if _is_rebuilt(value) else parsed, unsure, values.missing)
+
+    def _settle_struct(self, struct: Struct, parsed: SparkColumn, text: SparkColumn) -> _Settled:
+        values: list[SparkColumn] = []
+        unsure: list[SparkColumn] = []
+        missing: list[SparkColumn] = []
+        for name, type_, spellings in self._spellings(struct):
+            found = [
+                self._settle(type_, parsed[spelling], text, (spelling,)) for spelling in spellings
+            ]
+            value = F.coalesce(*(f.value for f in found)) if len(found) > 1 else found[0].value
+            values.append(value.alias(name))
+            unsure.extend(f.unsure for f in found if f.unsure is not None)
+            missing.extend(f.missing for f in found if f.missing is not None)
+            if self._any_case(name):
+                missing.append(value.isNull())
+        return _Settled(F.struct(*values), _any(unsure), _any(missing))
+
+    def _other_spelling(self, type_: SqlType) -> str:
+        """Matches a text that has a field in a spelling that Spark did not look for."""
+        structs = [t for t in walk(type_) if isinstance(t, Struct)]
+        known = {s for struct in structs for _, _, names in self._spellings(struct) for s in names}
+        names = {f.name for struct in structs for f in struct.fields if self._any_case(f.name)}
+        known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
+        escaped = r'"[^"\\]*\\u[^"]*"\s*:'
+        return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'
 
 
 def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ...]) -> SparkColumn:
@@ -166,47 +224,6 @@ def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ..
             prefix = F.lit(f'{jackson.string(name)}{colon}"')
             like_a_number &= ~text.contains(F.concat(prefix, value, F.lit('"')))
     return value.startswith("{") | value.startswith("[") | like_a_number | (value == "Infinity")
-
-
-def _settle_array(element: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
-    if _is_plain(element):
-        return _Settled(parsed)
-
-    def pick(part: str) -> Callable[[SparkColumn], SparkColumn]:
-        return lambda item: _part(_settle(element, item, text, ()), part)
-
-    return _Settled(
-        F.transform(parsed, pick("value")) if _is_rebuilt(element) else parsed,
-        F.exists(parsed, pick("unsure")),
-        F.exists(parsed, pick("missing")) if _has_struct(element) else None,
-    )
-
-
-def _settle_map(value: SqlType, parsed: SparkColumn, text: SparkColumn) -> _Settled:
-    keys = F.map_keys(parsed)
-    doubled = F.size(keys) != F.size(F.array_distinct(keys))
-    if _is_plain(value):
-        return _Settled(parsed, doubled)
-    values = _settle_array(value, F.map_values(parsed), text)
-    unsure = doubled if values.unsure is None else doubled | values.unsure
-    # A map with a doubled key cannot be built at all; its record is Python's anyway.
-    rebuilt = F.when(~doubled, F.map_from_arrays(keys, values.value))
-    return _Settled(rebuilt if _is_rebuilt(value) else parsed, unsure, values.missing)
-
-
-def _settle_struct(struct: Struct, parsed: SparkColumn, text: SparkColumn) -> _Settled:
-    values: list[SparkColumn] = []
-    unsure: list[SparkColumn] = []
-    missing: list[SparkColumn] = []
-    for name, type_, spellings in _spellings(struct):
-        found = [_settle(type_, parsed[spelling], text, (spelling,)) for spelling in spellings]
-        value = F.coalesce(*(f.value for f in found)) if len(found) > 1 else found[0].value
-        values.append(value.alias(name))
-        unsure.extend(f.unsure for f in found if f.unsure is not None)
-        missing.extend(f.missing for f in found if f.missing is not None)
-        if _any_case(name):
-            missing.append(value.isNull())
-    return _Settled(F.struct(*values), _any(unsure), _any(missing))
 
 
 def _any(conditions: list[SparkColumn]) -> SparkColumn | None:
@@ -233,16 +250,6 @@ def _is_rebuilt(type_: SqlType) -> bool:
 
 def _has_struct(type_: SqlType) -> bool:
     return any(isinstance(t, Struct) for t in walk(type_))
-
-
-def _other_spelling(type_: SqlType) -> str:
-    """Matches a text that has a field in a spelling that Spark did not look for."""
-    structs = [t for t in walk(type_) if isinstance(t, Struct)]
-    known = {s for struct in structs for _, _, names in _spellings(struct) for s in names}
-    names = {f.name for struct in structs for f in struct.fields if _any_case(f.name)}
-    known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
-    escaped = r'"[^"\\]*\\u[^"]*"\s*:'
-    return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'
 
 
 def _regex(name: str) -> str:

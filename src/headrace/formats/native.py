@@ -225,3 +225,38 @@ def _plain_value(type_: SqlType) -> Callable[[Any], Any] | None:
             if inners:
                 return lambda v: {k: _apply(inners.get(k), x) for k, x in v.items()}
     return None
+
+
+def with_entries(
+    type_: SqlType, value: SparkColumn, rename: Callable[[str], str] = lambda name: name
+) -> SparkColumn:
+    """The value with maps as arrays of entries, and fields renamed."""
+    if not _is_rewritten(type_, rename):
+        return value
+    match type_:
+        case Array(element):
+            return F.transform(value, lambda item: with_entries(element, item, rename))
+        case Map(_, inner):
+            return F.transform(
+                F.map_entries(value),
+                lambda e: F.struct(
+                    e["key"].alias("key"), with_entries(inner, e["value"], rename).alias("value")
+                ),
+            )
+        case Struct(fields):
+            parts = [
+                with_entries(f.type, value[f.name], rename).alias(rename(f.name)) for f in fields
+            ]
+            return F.when(value.isNotNull(), F.struct(*parts))
+    return value
+
+
+def _is_rewritten(type_: SqlType, rename: Callable[[str], str]) -> bool:
+    match type_:
+        case Array(element):
+            return _is_rewritten(element, rename)
+        case Map():
+            return True
+        case Struct(fields):
+            return any(rename(f.name) != f.name or _is_rewritten(f.type, rename) for f in fields)
+    return False
