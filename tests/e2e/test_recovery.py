@@ -94,7 +94,8 @@ def test_nothing_is_lost_when_the_server_is_killed_in_the_middle(tmp_path):
                 for i in range(start, start + 10_000)
             )
             if start == RECORDS // 2:
-                eventually(lambda: sum(scene.admin.end_offsets("DOUBLED").values()) > 0)
+                written = scene.admin.end_offsets
+                eventually(lambda: sum(written("DOUBLED").values()) > 0)  # noqa: B023
                 server.kill()
                 eventually(lambda: not alive(tmp_path), 30)
                 server = ServerProcess(tmp_path, ports)

@@ -58,7 +58,12 @@ class Command:
         try:
             body = json.loads(record.value)
             version = body["version"]
-            command = Command(
+        except (ValueError, KeyError, TypeError) as e:
+            raise ValueError(f"it is not a command ({e!r})") from None
+        if version != FORMAT_VERSION:
+            raise ValueError(f"it has version {version}, and this server reads {FORMAT_VERSION}")
+        try:
+            return Command(
                 id=record.key.decode(),
                 statement=str(body["statement"]),
                 settings={**_BEFORE_CAPTURE, **body["settings"]},
@@ -72,9 +77,6 @@ class Command:
             )
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"it is not a command ({e!r})") from None
-        if version != FORMAT_VERSION:
-            raise ValueError(f"it has version {version}, and this server reads {FORMAT_VERSION}")
-        return command
 
 
 @dataclass(frozen=True)

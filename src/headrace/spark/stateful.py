@@ -205,7 +205,11 @@ def _stream_kernel(
         )
     times = TimeWindow.of(window.size_ms, window.advance_ms, window.grace_ms)
     coalesce = context.coalesce and not final
-    return StreamAggregate(calls, width, times, final, coalesce, window.retention_ms)
+    # Kafka Streams loses final results that a jump of time carries past its store's retention; that
+    # is only the same here where one bucket sees all rows.
+    exact = window.retention_ms or times.size + times.grace
+    retention = exact if context.buckets == 1 else None
+    return StreamAggregate(calls, width, times, final, coalesce, retention)
 
 
 def _table_aggregate(
