@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo check test format conformance clean
+.PHONY: setup run demo check test format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -39,6 +39,16 @@ check: .venv/.ready
 
 test: setup check
 	@$(BIN)/pytest -q -m heavy
+	@$(MAKE) --no-print-directory conformance-sample
+
+# ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample.
+conformance-sample: .venv/.ready
+	@if test -d $(CONFORMANCE); then \
+	  $(BIN)/headrace test --select errors --gaps conformance/gaps.toml $(CONFORMANCE)/query; \
+	else echo "$(CONFORMANCE) is not there: conformance cases are skipped"; fi
+
+conformance: setup
+	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
