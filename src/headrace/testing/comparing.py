@@ -27,6 +27,8 @@ def same(expected: Json, actual: Json, *, lenient: bool = False) -> bool:
 def _same_number(one: int | float | Decimal, other: int | float | Decimal) -> bool:
     if one == other:
         return True
+    if isinstance(one, int) and isinstance(other, int):
+        return False
     # A double is written with as few digits as tell it from its neighbours.
     a, b = float(one), float(other)
     return a == b or (a != a and b != b)

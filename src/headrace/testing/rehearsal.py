@@ -29,6 +29,7 @@ from headrace.sql.parser import ParsedStatement, StatementText, parse, split
 from headrace.sql.variables import substitute
 from headrace.testing.cases import CaseTopic, RecordCase
 from headrace.testing.schemas import registry_of
+from headrace.testing.sql_files import Step
 from headrace.topics.registry.client import RegistryClient
 
 # What ksqlDB's own tests run under; the properties of a case come on top.
@@ -186,7 +187,7 @@ _WITHOUT_SENSE = frozenset(
 )
 
 
-def placed(piece: StatementText) -> str:
+def placed(piece: StatementText | Step) -> str:
     """The statement behind as much white space as stands before it in its text, so that errors
     tell its place there."""
     return "\n" * (piece.position.line - 1) + " " * (piece.position.column - 1) + piece.text

@@ -16,7 +16,7 @@ from headrace.plan.properties import DECLARED, WithClause, with_clause
 from headrace.sql import ast
 from headrace.sql.parser import parse_column, parse_statement, split
 from headrace.testing.outcomes import CaseFailure, error_text
-from headrace.testing.rehearsal import TEST_SETTINGS, PretendedTopics, Rehearsal
+from headrace.testing.rehearsal import TEST_SETTINGS, PretendedTopics, Rehearsal, placed
 from headrace.testing.sql_files import ScriptCase
 
 
@@ -52,7 +52,7 @@ def run_script(case: ScriptCase, records: Callable[[Rehearsal], Records]) -> Non
     script = _Script(rehearsal, flow, case.folder)
     for step in case.steps:
         try:
-            script.run(step.text)
+            script.run(placed(step))
         except (HeadraceError, CaseFailure) as e:
             _check_failure(case, step.position.line, e)
             return
