@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from headrace.catalog.catalog import Catalog
 from headrace.engine.plain import Evaluate
 from headrace.engine.pulling import PullAnswer, direct_projection
 from headrace.engine.reading import RowReader, tail_name
-from headrace.engine.tailing import TableTails
+from headrace.engine.tailing import TableTails, Tail
 from headrace.model.requests import Request, ResultRow
 from headrace.model.schema import Schema
 from headrace.model.settings import Settings
@@ -25,6 +25,7 @@ from headrace.model.types import BIGINT, DOUBLE, INTEGER, STRING, SqlType
 from headrace.plan.pull import PullPlan, Range
 from headrace.sql import ast
 
+Wait = Callable[[Tail, float], None]
 MOST_SHAPES = 1000
 _MAX_INTEGER = 2**31 - 1
 
@@ -59,8 +60,13 @@ class PreparedLookups:
         self._catalog: Catalog | None = None
         self._known: dict[_Key, _Lookup] = {}
 
-    def answer(self, request: Request, catalog: Catalog) -> PullAnswer | None:
-        """The answer, if it can be had at once."""
+    def answer(
+        self, request: Request, catalog: Catalog, wait: Wait | None = None
+    ) -> PullAnswer | None:
+        """The answer, if the query's like is known and its rows are at hand.
+
+        Without `wait` it is had at once or not at all; `wait` makes a tail as fresh as is asked.
+        """
         if catalog is not self._catalog or request.after_command is not None:
             return None
         taken = _taken_apart(request)
@@ -69,7 +75,11 @@ class PreparedLookups:
             return None
         key = _key_values(taken[1], lookup)
         tail = self._tails.get(lookup.name)
-        if key is None or tail is None or not tail.is_fresh(lookup.staleness):
+        if key is None or tail is None:
+            return None
+        if wait is not None:
+            wait(tail, lookup.staleness)
+        elif not tail.is_fresh(lookup.staleness):
             return None
         found = lookup.reader.key_bytes(key)
         try:

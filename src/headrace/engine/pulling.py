@@ -132,9 +132,11 @@ class PullQueries:
     def _tail(self, reader: RowReader, settings: Settings) -> Tail:
         """The table's tail, as fresh as the settings ask for."""
         tail = self._tails.follow(reader.followed())
-        staleness = settings.number("ksql.query.pull.max.staleness.ms") / 1000
-        tail.await_fresh(self._world.admin, staleness, self._world.kafka.timeout)
+        self.wait(tail, settings.number("ksql.query.pull.max.staleness.ms") / 1000)
         return tail
+
+    def wait(self, tail: Tail, staleness: float) -> None:
+        tail.await_fresh(self._world.admin, staleness, self._world.kafka.timeout)
 
     def _table_rows(self, plan: PullPlan, settings: Settings) -> Iterable[ResultRow]:
         reader = self.reader(plan.source)

@@ -235,7 +235,7 @@ _SETTINGS = (
     Setting(
         "ksql.query.pull.max.staleness.ms",
         int,
-        20,
+        50,
         "A pull query's answer holds everything that was in the table's topic so long ago, or "
         "later. 0: everything that was there when it was asked, for one more round trip to Kafka.",
         editable=True,
