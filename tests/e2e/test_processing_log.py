@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from dataclasses import replace
 
+import httpx
 import pytest
 from scene import record
 
@@ -113,9 +114,25 @@ def test_failures_behind_a_join_are_logged(scene, numbers):
     assert sorted(e.message["type"] for e in entries) == [0, 1, 1, 1]
 
 
-def test_a_row_that_cannot_be_written_is_skipped_and_logged(scene, numbers):
-    """DELIMITED has no way to write a text with its delimiter unquoted, but a KAFKA INT key of a
-    null is no key; what cannot be written at all is a time that is not there."""
+def test_a_row_that_cannot_be_written_is_skipped_and_logged(scene, server, numbers):
+    """Here the sink's schema wants a value where a row has none."""
+    fields = [{"name": "A", "type": "int"}, {"name": "B", "type": "int"}]
+    schema = {"type": "record", "name": "Row", "fields": fields}
+    registered = httpx.post(
+        f"{server.registry}/subjects/strict/versions", json={"schema": json.dumps(schema)}
+    ).json()
+    with scene.query(
+        f"""CREATE STREAM STRICT WITH (value_format='AVRO', value_schema_id={registered["id"]})
+              AS SELECT K, A, B FROM NUMBERS;"""
+    ) as query_id:
+        scene.records("STRICT", 2)
+        entries = scene.log(query_id, 2)
+    detail = next(e.detail for e in entries if e.message["type"] == 3)
+    assert (detail["target"], detail["topic"]) == ("value", "STRICT")
+    assert detail["errorMessage"] and detail["record"] is None
+
+
+def test_a_row_without_a_time_is_skipped_and_logged(scene, numbers):
     with scene.query(
         "CREATE STREAM STAMPED WITH (timestamp='T') AS "
         "SELECT K, CAST(A AS BIGINT) AS T, B FROM NUMBERS;"
@@ -194,7 +211,7 @@ def test_skipped_records_are_not_kept_by_default(scene, server, numbers):
 def test_push_queries_log_their_failures_too(scene, numbers):
     with scene.client.stream("SELECT A / B FROM NUMBERS EMIT CHANGES;") as rows:
         query_id = rows.query_id
-        assert [tuple(row) for row, _ in zip(rows, range(3), strict=False)] == [
+        assert [tuple(row) for _, row in zip(range(3), rows, strict=False)] == [
             (2,),
             (None,),
             (None,),

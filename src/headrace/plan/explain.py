@@ -16,10 +16,22 @@ def explain(node: nodes.Node, query_id: str | None = None, depth: int = 0) -> st
     name, describe = _STEPS[type(node)]
     parts = [f"Schema: {node.schema}", *describe(node)]
     if query_id is not None:
-        parts.append(f"Logger: {query_id}.{type(node).__name__}")
+        parts.append(f"Logger: {query_id}.{step_name(node)}")
     line = f"{chr(9) * 2 * depth} > [ {name} ] | " + " | ".join(parts)
     below = (explain(child, query_id, depth + 1) for child in nodes.inputs(node))
     return "\n".join([line, *below])
+
+
+def step_name(node: nodes.Node) -> str:
+    """What the processing log calls a step of a query."""
+    match node:
+        case nodes.ReadSource(source=source):
+            return f"{source}.Source"
+        case nodes.Rekey():
+            return "PartitionBy"
+        case nodes.Write():
+            return "Sink"
+    return type(node).__name__
 
 
 def describe(x: e.Expression) -> str:

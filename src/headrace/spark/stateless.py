@@ -15,7 +15,7 @@ from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, WINDOWEND, W
 from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, STRING
 from headrace.plan import nodes as n
-from headrace.plan.explain import describe
+from headrace.plan.explain import describe, step_name
 from headrace.spark.expressions import lower
 from headrace.spark.lowering import Context, lower_node, lowers, row_of, selected_columns
 from headrace.spark.rows import (
@@ -68,7 +68,7 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
     at |= {name: column(where) for name, where in _PSEUDO.items() if name != ROWTIME}
     at |= {ROWTIME: time.value, WINDOWSTART: column("$start"), WINDOWEND: column("$end")}
 
-    step, topic = f"{node.source}.Source", node.topic
+    step, topic = step_name(node), node.topic
     unreadable = F.coalesce(column("$key_error"), column("$value_error"))
     # Kafka Streams never lets a record without a time in.
     timeless = F.when(unreadable.isNull(), _timeless(time))
@@ -192,8 +192,8 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
         message = f"Error evaluating predicate {describe(node.predicate)}"
         row = row_of(node.input.schema)
         errors = [
-            context.entries.processing("Filter", message, reason, row),
-            *context.entries.skipped("Filter", reason, rows.columns),
+            context.entries.processing(step_name(node), message, reason, row),
+            *context.entries.skipped(step_name(node), reason, rows.columns),
         ]
         failed = reason.isNotNull()
     if node.kind is SourceKind.TABLE:
@@ -206,7 +206,7 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
 @lowers(n.Project)
 def _project(node: n.Project, context: Context) -> DataFrame:
     rows = lower_node(node.input, context)
-    columns, entries = selected_columns(node.selected, context, "Project", node.input.schema)
+    columns, entries = selected_columns(node.selected, context, step_name(node), node.input.schema)
     return select(rows, columns, errors=with_entries(entries))
 
 
@@ -226,7 +226,7 @@ def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
                 live = F.when(~column(NULL) & ~column(DEAD), error)
                 message = f"Error computing table function {call.function}"
                 row = row_of(node.input.schema)
-                entries.append(context.entries.processing("FlatMap", message, live, row))
+                entries.append(context.entries.processing(step_name(node), message, live, row))
         arrays.append(result.value.alias(call.column.name))
     kept = [column(c.name) for c in node.input.schema]
     zipped = F.arrays_zip(*arrays) if arrays else F.array()
@@ -258,7 +258,7 @@ def _rekey(node: n.Rekey, context: Context) -> DataFrame:
     columns, entries = selected_columns(
         node.keys,
         context,
-        "PartitionBy",
+        step_name(node),
         node.input.schema,
         lambda index, item: f"Error computing new key from expression {describe(item.expression)}",
     )
@@ -275,23 +275,23 @@ def _write(node: n.Write, context: Context) -> DataFrame:
     value = _encode(*context.layout(node, "value"))
     time = _record_time(node, {c.name: column(c.name) for c in node.schema})
     live = ~column(DEAD) & ~column(NULL)
-    write, row = context.entries, row_of(node.schema)
+    write, row, step = context.entries, row_of(node.schema), step_name(node)
     reasons, entries = [F.lit(None).cast("string")], []
     for side, result in (("key", key), ("value", value)):
         if result.error is not None:
             reason = F.when(live, result.error)
             reasons.append(reason)
-            entries.append(write.serialization("Sink", side, reason, node.topic, row))
+            entries.append(write.serialization(step, side, reason, node.topic, row))
     at = column(TIME)
     if node.timestamp is not None:
         at = F.when(column(NULL), at).otherwise(time.value)  # a tombstone has no such column
         reason = F.when(live, _timeless(time))
         reasons.append(reason)
         entries.append(
-            write.processing("Sink", "Error writing row with extracted timestamp", reason, row)
+            write.processing(step, "Error writing row with extracted timestamp", reason, row)
         )
     reason = F.coalesce(*reasons)
-    entries += write.skipped("Sink", reason, rows.columns)
+    entries += write.skipped(step, reason, rows.columns)
     return rows.select(
         _with_window(node, key.value).alias("$key"),
         F.when(~column(NULL), value.value).alias("$value"),
