@@ -404,18 +404,19 @@ _SETTINGS = (
 
 SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}
 
+_UNKNOWN = "Not recognizable as ksql, streams, consumer, or producer property: '{}'"
+
 # Names of the Kafka clients, which a source, sink or the admin client may be given.
 CLIENT_PREFIXES = ("ksql.streams.", "ksql.streams.producer.", "ksql.streams.consumer.")
-_CLIENT_NAMES = tuple(
-    """
+_CLIENT_NAME_STARTS = """
     ssl. sasl. security. client. fetch. max. linger. acks compression. retries request.
     session. metadata. reconnect. receive. send. buffer. batch. delivery. default.
     isolation. group. heartbeat. interceptor. replication. state. application. poll.
     partition. rocksdb. statestore. topology. transaction windowstore. upgrade. metrics.
     allow. check. enable. key. value. producer. consumer. admin. main. restore. global.
     task. acceptable. warmup. probing. rack. built. dsl. num.
-    """.split()
-)
+"""
+_CLIENT_NAMES = tuple(_CLIENT_NAME_STARTS.split())
 
 
 def canonical(name: str) -> str:
@@ -456,9 +457,7 @@ def check_editable(name: str) -> None:
             raise StatementError(f"Cannot override property '{name}'")
         return
     if not passes_through(name) or name.startswith("spark."):
-        raise StatementError(
-            f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
-        )
+        raise StatementError(_UNKNOWN.format(name))
 
 
 class Settings(Mapping[str, Value]):
@@ -474,9 +473,7 @@ class Settings(Mapping[str, Value]):
                 elif passes_through(key):
                     self._given[key] = None if value is None else str(value)
                 else:
-                    raise HeadraceError(
-                        f"Not recognizable as ksql, streams, consumer, or producer property: '{name}'"
-                    )
+                    raise HeadraceError(_UNKNOWN.format(name))
 
     def __getitem__(self, name: str) -> Value:
         key = canonical(name)
