@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The machines are noisy: no example fails for being slow. CI tries the same examples every time, so
+# that a red run tells of the change and not of luck; everyone else's runs go on searching.
+settings.register_profile("headrace", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("headrace")
 
 # The workers of the one JVM of a run import what any test ships to them.
 os.environ["PYTHONPATH"] = os.pathsep.join(
