@@ -1,0 +1,159 @@
+"""Connector statements, against a worker that is a small HTTP server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from asking import ask
+
+from headrace.engine import connect
+from headrace.model.errors import HeadraceError, StatementError, UnavailableError
+
+FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+CREATE = f"CREATE SOURCE CONNECTOR lines WITH ('connector.class'='{FILE}', 'file'='a.txt');"
+
+
+class Worker:
+    """Connectors by name; `answers` are what to say instead, by method and path."""
+
+    def __init__(self) -> None:
+        self.connectors: dict[str, dict] = {}
+        self.answers: dict[tuple[str, str], tuple[int, object]] = {}
+
+    def answer(self, method: str, path: str, body) -> tuple[int, object]:
+        if (method, path) in self.answers:
+            return self.answers[method, path]
+        match method, path.strip("/").split("/"):
+            case "GET", ["connectors"]:
+                return 200, list(self.connectors)
+            case "POST", ["connectors"]:
+                made = {**body, "tasks": [{"connector": body["name"], "task": 0}], "type": "source"}
+                self.connectors[body["name"]] = made
+                return 201, made
+            case "PUT", ["connector-plugins", _, "config", "validate"]:
+                errors = [] if "file" in body else ["Missing required configuration"]
+                return 200, {"configs": [{"value": {"name": "file", "errors": errors}}]}
+            case "GET", ["connector-plugins"]:
+                return 200, [{"class": FILE, "type": "source", "version": "4.3"}]
+            case "GET" | "DELETE", ["connectors", name, *_] if name not in self.connectors:
+                return 404, {"error_code": 404, "message": f"Connector {name} not found"}
+            case "GET", ["connectors", name]:
+                return 200, self.connectors[name]
+            case "GET", ["connectors", name, "status"]:
+                state = {"state": "RUNNING", "worker_id": "w:8083"}
+                tasks = [{**state, "id": 0}, {**state, "id": 1, "state": "FAILED", "trace": "oh"}]
+                return 200, {"name": name, "connector": state, "tasks": tasks, "type": "source"}
+            case "GET", ["connectors", name, "topics"]:
+                return 200, {name: {"topics": ["lines"]}}
+            case "DELETE", ["connectors", name]:
+                del self.connectors[name]
+                return 204, None
+        return 404, "no such path"
+
+
+@pytest.fixture
+def worker(monkeypatch):
+    worker = Worker()
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_one(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            status, content = worker.answer(self.command, self.path, body)
+            data = b"" if content is None else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_one
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    monkeypatch.setattr(connect, "BACKOFF_SECONDS", 0.001)
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    worker.settings = {"ksql.connect.url": f"http://127.0.0.1:{http.server_port}"}
+    yield worker
+    http.shutdown()
+    http.server_close()
+
+
+def test_create_list_describe_drop(worker):
+    made = ask(CREATE, settings=worker.settings)
+    assert made["@type"] == "connector_info"
+    assert made["info"]["name"] == "LINES"
+    assert made["info"]["config"] == {"connector.class": FILE, "file": "a.txt", "name": "LINES"}
+
+    listed = ask("SHOW SOURCE CONNECTORS;", settings=worker.settings)
+    assert listed["connectors"] == [
+        {
+            "name": "LINES",
+            "type": "source",
+            "className": FILE,
+            "state": "RUNNING (1/2 tasks RUNNING)",
+        }
+    ]
+    assert ask("SHOW SINK CONNECTORS;", settings=worker.settings)["connectors"] == []
+
+    told = ask("DESCRIBE CONNECTOR lines;", settings=worker.settings)
+    assert told["connectorClass"] == FILE
+    assert told["topics"] == ["lines"]
+    assert [t["state"] for t in told["status"]["tasks"]] == ["RUNNING", "FAILED"]
+
+    dropped = ask("DROP CONNECTOR lines;", settings=worker.settings)
+    assert dropped["connectorName"] == "LINES"
+    assert worker.connectors == {}
+
+
+def test_plugins(worker):
+    answer = ask("SHOW CONNECTOR PLUGINS;", settings=worker.settings)
+    assert answer["connectorsPlugins"] == [{"className": FILE, "type": "source", "version": "4.3"}]
+
+
+def test_one_that_exists(worker):
+    ask(CREATE, settings=worker.settings)
+    with pytest.raises(HeadraceError, match="Connector LINES already exists") as refused:
+        ask(CREATE, settings=worker.settings)
+    assert refused.value.error_code == 40900
+    again = CREATE.replace("CONNECTOR", "CONNECTOR IF NOT EXISTS")
+    assert ask(again, settings=worker.settings)["message"] == "Connector LINES already exists"
+
+
+def test_one_that_does_not_exist(worker):
+    with pytest.raises(HeadraceError, match=r"Failed to drop connector: .*not found") as refused:
+        ask("DROP CONNECTOR nope;", settings=worker.settings)
+    assert refused.value.error_code == 40400
+    gone = ask("DROP CONNECTOR IF EXISTS nope;", settings=worker.settings)
+    assert gone["message"] == "Connector 'NOPE' does not exist."
+    with pytest.raises(HeadraceError, match="Failed to query connector status"):
+        ask("DESCRIBE CONNECTOR nope;", settings=worker.settings)
+
+
+def test_settings_are_validated_first(worker):
+    bad = f"CREATE SINK CONNECTOR x WITH ('connector.class'='{FILE}');"
+    with pytest.raises(StatementError, match="Validation error: file - Missing required"):
+        ask(bad, settings=worker.settings)
+    with pytest.raises(StatementError, match="contains no connector type"):
+        ask("CREATE SINK CONNECTOR x WITH ('a'='b');", settings=worker.settings)
+    assert worker.connectors == {}
+
+
+def test_a_connector_that_cannot_be_described_is_a_warning(worker):
+    ask(CREATE, settings=worker.settings)
+    worker.answers["GET", "/connectors/LINES"] = (500, "down")
+    listed = ask("SHOW CONNECTORS;", settings=worker.settings)
+    assert listed["connectors"] == [{"name": "LINES", "type": "unknown"}]
+    assert listed["warnings"] == [{"message": 'Could not describe connector LINES: "down"'}]
+
+
+def test_without_a_worker(monkeypatch):
+    with pytest.raises(HeadraceError, match=r"Set 'ksql.connect.url'"):
+        ask("SHOW CONNECTORS;")
+    monkeypatch.setattr(connect, "BACKOFF_SECONDS", 0.001)
+    with pytest.raises(UnavailableError, match=r"Kafka Connect at .* does not answer"):
+        ask("SHOW CONNECTORS;", settings={"ksql.connect.url": "http://127.0.0.1:1"})
