@@ -171,7 +171,8 @@ class _Steps:
         results = run_bucket(kernel, wire, cells, Memory(0), parcels) if parcels else []
         packed = pa.RecordBatch.from_pydict({"data": pa.array(results, pa.binary())})
         batches = list(unpacker(wire.output)(iter([packed])))
-        return self._spark.createDataFrame(pa.Table.from_batches(batches, wire.output), output)
+        table = pa.Table.from_batches(batches) if batches else wire.output.empty_table()
+        return self._spark.createDataFrame(table, output)
 
 
 def _parcels(

@@ -25,7 +25,7 @@ from headrace.testing.cases import Json, Window
 class Wire:
     """One side of a topic: how what a file says becomes bytes, and the other way round.
 
-    `lenient` sides do not tell the case of field names, nor null from absent.
+    `lenient` sides do not tell the case of field names.
     """
 
     encode: Callable[[Json], bytes | None]
