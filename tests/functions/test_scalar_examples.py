@@ -2,9 +2,9 @@
 
 import math
 import os
-import sys
 
 import pytest
+from scalar_session import start
 
 from headrace.functions.declare import (
     CallContext,
@@ -31,28 +31,7 @@ CHUNK = 30
 
 @pytest.fixture(scope="module")
 def spark():
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.master": "local[2]",
-        "spark.ui.enabled": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.ansi.enabled": "false",
-        "spark.sql.caseSensitive": "true",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
-        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    builder = SparkSession.builder
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    session = start()
     yield session
     session.stop()
 
@@ -154,8 +133,8 @@ def answers(spark):
     cases = [Case(n, function, example) for n, (function, _, example) in enumerate(CASES)]
     found = {}
     for constants in (True, False):
-        for start in range(0, len(cases), CHUNK):
-            chunk = cases[start : start + CHUNK]
+        for first in range(0, len(cases), CHUNK):
+            chunk = cases[first : first + CHUNK]
             try:
                 found.update(_run(spark, chunk, constants))
             except Exception:

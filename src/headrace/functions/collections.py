@@ -330,7 +330,7 @@ FUNCTIONS = (
         examples=(
             call(["a", "b", "a"], [1, 2, 3], gives={"a": 3, "b": 2}),
             call(["a", "b"], [1], gives={"a": 1, "b": None}),
-            failing([None], [1], error="A map's key cannot be null"),
+            failing(["a", None], [1], error="A map's key cannot be null"),
         ),
     ),
     scalar(

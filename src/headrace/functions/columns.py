@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import and_, or_
+from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark import SparkContext
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.functions.declare import CallContext, Fallible
@@ -143,8 +145,8 @@ def quoted(value: Column) -> Column:
     return F.concat(F.lit(r"\Q"), F.replace(value, F.lit(r"\E"), F.lit(r"\E\\E\Q")), F.lit(r"\E"))
 
 
-def java() -> object:
+def java() -> Any:
     """The JVM of the running session, for what is asked once when a query is made."""
-    session = SparkSession.getActiveSession()
-    assert session is not None, "functions are lowered within a session"
-    return session._jvm
+    context = SparkContext._active_spark_context
+    assert context is not None, "functions are lowered within a session"
+    return context._jvm

@@ -21,6 +21,7 @@ from headrace.model.types import (
     Map,
     SqlType,
     Struct,
+    base_name,
 )
 
 _UNITS = {
@@ -88,7 +89,7 @@ def literal(value: object) -> str:
 
 def _literal(value: object, type_: SqlType) -> str:
     if value is None:
-        return "NULL"
+        return "NULL" if type_ == NULL else f"CAST(NULL AS {type_})"
     if type_ == INTERVAL_UNIT:
         return _UNITS[value]  # type: ignore[index]
     match type_:
@@ -102,7 +103,7 @@ def _literal(value: object, type_: SqlType) -> str:
         case Struct(fields):
             inner = (f"{f.name} := {_literal(value[f.name], f.type)}" for f in fields)  # type: ignore[index]
             return f"STRUCT({', '.join(inner)})"
-    return _WRITTEN.get(str(type_), str)(value)
+    return _WRITTEN.get(base_name(type_), str)(value)
 
 
 def _text(value: object) -> str:
@@ -110,6 +111,7 @@ def _text(value: object) -> str:
 
 
 _WRITTEN: dict[str, Callable[[object], str]] = {
+    "DECIMAL": lambda v: f"{v:f}",
     "BOOLEAN": lambda v: str(v).upper(),
     "STRING": _text,
     "BYTES": lambda v: f"TO_BYTES('{v.hex()}', 'hex')",  # type: ignore[attr-defined]

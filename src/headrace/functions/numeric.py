@@ -73,10 +73,20 @@ _RADIANS = (("value", "The value in radians."),)
 # ----------------------------------------------------------------------------------- logarithms
 
 
-def _ln(value: Column) -> Column:
-    """Spark has null where Java has -Infinity and NaN."""
-    outside = F.when(value == 0, F.lit(-math.inf)).when(value < 0, F.lit(math.nan))
-    return F.when(value > 0, F.ln(value)).otherwise(outside)
+def _java_math(name: str) -> Callable[..., Column]:
+    """A function of `java.lang.Math`, where Spark's differs from it.
+
+    Spark takes `StrictMath`, which is off by one in the last digit here and there, and has null
+    where Java has an infinity or NaN.
+    """
+
+    def form(*args: Column) -> Column:
+        return F.try_reflect(F.lit("java.lang.Math"), F.lit(name), *args).cast("double")
+
+    return form
+
+
+_ln = _java_math("log")
 
 
 def _log(base: Column, value: Column) -> Column:
@@ -406,8 +416,8 @@ FUNCTIONS = (
     _of_doubles(
         "EXP",
         "Euler's number raised to the power of a value.",
-        F.exp,
-        call(0, gives=1.0),
+        _java_math("exp"),
+        call(1, gives=math.e),
         parameters=(("exponent", "The exponent."),),
     ),
     scalar(
@@ -460,7 +470,7 @@ FUNCTIONS = (
         "least",
         F.least,
         call("b", "a", gives="a"),
-        call(decimal.Decimal("1.5"), decimal.Decimal("12"), gives=decimal.Decimal("1.5")),
+        call(decimal.Decimal("1.5"), decimal.Decimal("12.25"), gives=decimal.Decimal("1.50")),
     ),
     _of_doubles(
         "LN", "The natural logarithm of a value.", _ln, call(1, gives=0.0), call(0, gives=-math.inf)
@@ -483,7 +493,7 @@ FUNCTIONS = (
     _of_doubles(
         "POWER",
         "A base raised to the power of an exponent.",
-        lambda base, exponent: F.pow(base, exponent),
+        _java_math("pow"),
         call(2, 10, gives=1024.0),
         parameters=(("base", "The base."), ("exponent", "The exponent.")),
     ),

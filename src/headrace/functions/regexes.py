@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column
@@ -61,9 +60,8 @@ def _regex(column: Column, known: object) -> _Regex:
 
 def _group_count(pattern: str) -> int | None:
     """How many groups a constant expression has; None if it is not one."""
-    jvm: Any = java()
     try:
-        return int(jvm.java.util.regex.Pattern.compile(pattern).matcher("").groupCount())
+        return int(java().java.util.regex.Pattern.compile(pattern).matcher("").groupCount())
     except PySparkException:
         return None
 

@@ -86,8 +86,9 @@ def _substring(
     value: Column, position: Column, length: Column | None, size: Column, cut: Callable[..., Column]
 ) -> Column:
     """From a position (from 1, or negative from the end), at most so many."""
-    start = F.when(position < 0, F.greatest(size + position, F.lit(0))).otherwise(
-        F.greatest(F.least(position - 1, size), F.lit(0))
+    # GREATEST and LEAST pass over nulls, so a null position has to have no start at all.
+    start = F.when(position < 0, F.greatest(size + position, F.lit(0))).when(
+        position >= 0, F.greatest(F.least(position - 1, size), F.lit(0))
     )
     rest = size - start
     if length is None:

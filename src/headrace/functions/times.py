@@ -60,9 +60,8 @@ def _zone(context: CallContext, index: int) -> Zone | None:
     known = context.literal(index)
     if not isinstance(known, str):
         return None
-    jvm: Any = java()
     try:
-        jvm.java.time.ZoneId.of(known)
+        java().java.time.ZoneId.of(known)
         return zone(known)
     except Exception:  # whatever Java or Python says of it, each row will say it again
         return None
