@@ -203,13 +203,13 @@ class MidVarArg(_Total):
 
 
 class _Firsts:
-    """Collects the first column's values."""
+    """Collects the first column's values, of rows that have all of them."""
 
     def initialize(self) -> list[Any]:
         return []
 
     def add(self, state: list[Any], first: Any, *others: Any) -> list[Any]:
-        return state if first is None else [*state, first]
+        return state if first is None or None in others else [*state, first]
 
     def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
         return left + right
