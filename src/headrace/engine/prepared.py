@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 from headrace.catalog.catalog import Catalog
 from headrace.engine.plain import Evaluate
@@ -26,29 +26,30 @@ from headrace.plan.pull import PullPlan, Range
 from headrace.sql import ast
 
 Wait = Callable[[Tail, float], None]
+Convert = Callable[[Any], object]
 MOST_SHAPES = 1000
 _MAX_INTEGER = 2**31 - 1
+_NUMBERS: Mapping[SqlType, Convert] = {INTEGER: int, BIGINT: int, DOUBLE: float}
 
 # Strings and whole numbers. A text with anything that could hide one is not looked at.
 _LITERAL = re.compile(r"('(?:[^']|'')*'|(?<![\w.@])[0-9]+(?![\w.@]))")
 _HIDING = re.compile(r"""["`]|--|/\*|\$\{""")
 
 
-class _Key(NamedTuple):
-    shape: str
-    properties: tuple[tuple[str, object], ...]
+# A shape, and the request's properties.
+_Key = tuple[str, tuple[tuple[str, object], ...]]
 
 
 @dataclass(frozen=True)
 class _Lookup:
-    """`order`: which of the text's literals is which key column's value."""
+    """`key`: for each key column, which of the text's literals it is compared with, and how that
+    becomes the column's value."""
 
     reader: RowReader
     name: str  # of the tail
     schema: Schema
     columns: Sequence[Evaluate]
-    types: Sequence[SqlType]
-    order: Sequence[int]
+    key: Sequence[tuple[int, Convert]]
     staleness: float
 
 
@@ -111,6 +112,14 @@ class PreparedLookups:
         keys = plan.source.schema.key
         if sorted(names) != sorted(c.name for c in keys):
             return
+        places = [names.index(c.name) for c in keys]
+        converted = [
+            (i, found)
+            for i, c in zip(places, keys, strict=True)
+            if (found := _conversion(taken[1][i], c.type)) is not None
+        ]
+        if len(converted) != len(keys):
+            return
         if catalog is not self._catalog or len(self._known) >= MOST_SHAPES:
             self._known = {}
             self._catalog = catalog
@@ -119,8 +128,7 @@ class PreparedLookups:
             tail_name(plan.source),
             plan.schema,
             columns,
-            [c.type for c in keys],
-            [names.index(c.name) for c in keys],
+            converted,
             settings.number("ksql.query.pull.max.staleness.ms") / 1000,
         )
 
@@ -132,9 +140,9 @@ def _taken_apart(request: Request) -> tuple[_Key, tuple[object, ...]] | None:
     parts = _LITERAL.split(request.text)
     literals = tuple(map(_value, parts[1::2]))
     # What the literals were, a string or a number, is part of the shape.
-    shape = "\0".join(parts[::2]) + "".join("s" if isinstance(v, str) else "i" for v in literals)
+    shape = "\0".join(parts[::2]) + "".join("s" if type(v) is str else "i" for v in literals)
+    key = (shape, tuple(sorted(request.properties.items())) if request.properties else ())
     try:
-        key = _Key(shape, tuple(sorted(request.properties.items())))
         hash(key)
     except TypeError:  # a property that is no plain value
         return None
@@ -168,17 +176,16 @@ def _compared(where: ast.Expression | None) -> list[tuple[str, object]] | None:
     return None
 
 
+def _conversion(literal: object, type_: SqlType) -> Convert | None:
+    """How such a literal becomes a value of the type, where that takes no thought."""
+    if isinstance(literal, str):
+        return str if type_ == STRING else None
+    return _NUMBERS.get(type_)
+
+
 def _key_values(literals: Sequence[object], lookup: _Lookup) -> tuple[object, ...] | None:
-    """The literals as the key columns' values; None where that takes more thought."""
-    values: list[object] = []
-    for type_, position in zip(lookup.types, lookup.order, strict=True):
-        value = literals[position]
-        if isinstance(value, int) and value <= _MAX_INTEGER and type_ in (INTEGER, BIGINT):
-            values.append(value)
-        elif isinstance(value, int) and value <= _MAX_INTEGER and type_ == DOUBLE:
-            values.append(float(value))
-        elif isinstance(value, str) and type_ == STRING:
-            values.append(value)
-        else:
+    """The literals as the key columns' values; None for a number that is no INTEGER."""
+    for literal in literals:
+        if type(literal) is int and literal > _MAX_INTEGER:
             return None
-    return tuple(values)
+    return tuple([convert(literals[i]) for i, convert in lookup.key])

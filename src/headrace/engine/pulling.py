@@ -8,8 +8,8 @@ stream is read by Spark, from its topic's beginning to its end as of now.
 from __future__ import annotations
 
 import itertools
+import random
 import sqlite3
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -60,7 +60,7 @@ class PullAnswer:
     def __init__(
         self, schema: Schema, rows: Iterable[ResultRow], final_message: str | None = None
     ) -> None:
-        self.id = f"query_{uuid.uuid4().hex[:20]}"
+        self.id = f"query_{random.getrandbits(80):020x}"
         self.schema = schema
         self.final_message = final_message
         self._rows: Iterator[ResultRow] | None = iter(rows)

@@ -31,6 +31,10 @@ class RowReader:
         self._world = world
         self.source = source
         self._suffix = _suffix(source)
+        self._key_names = [c.name for c in source.schema.key]
+        self._has_headers = bool(source.schema.headers)
+        self._no_key = dict.fromkeys(self._key_names)
+        self._no_value = dict.fromkeys(c.name for c in source.schema.value)
         self._load_codecs()
 
     def _load_codecs(self) -> None:
@@ -70,12 +74,12 @@ class RowReader:
         key = record.key[: -self._suffix] if self._suffix else record.key
         row: dict[str, Any] = {}
         if self._key is not None:
-            row.update(self._key.decode(key) or dict.fromkeys(self._names("key")))
+            row.update(self._key.decode(key) or self._no_key)
         if self._value is not None:
-            row.update(self._value.decode(record.value) or dict.fromkeys(self._names("value")))
+            row.update(self._value.decode(record.value) or self._no_value)
         if self._suffix:
             row[WINDOWSTART], row[WINDOWEND] = self._window(record.key)
-        if self.source.schema.headers:
+        if self._has_headers:
             row.update(self._headers(record))
         declared = self.source.timestamp
         at = record.timestamp if declared is None else row[declared.name]
@@ -85,10 +89,6 @@ class RowReader:
         row[ROWPARTITION] = record.partition
         row[ROWOFFSET] = record.offset
         return row
-
-    def _names(self, side: Side) -> list[str]:
-        schema = self.source.schema
-        return [c.name for c in (schema.key if side == "key" else schema.value)]
 
     def _window(self, key: bytes) -> tuple[int, int]:
         window = self.source.window
@@ -113,7 +113,7 @@ class RowReader:
         """A key as it stands in the topic, without a window; None for one that cannot be there."""
         assert self._key is not None
         try:
-            return self._key.encode(dict(zip(self._names("key"), values, strict=True)))
+            return self._key.encode(dict(zip(self._key_names, values, strict=True)))
         except CodecError:
             return None
 
