@@ -48,21 +48,21 @@ class Samples:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
 
-    def columns(self, nested: bool = True, leaves=LEAVES, single: bool = False):
+    def columns(self, depth: int = 2, single: bool = False):
         count = 1 if single else self.random.randint(2, 5)
         names = self.random.sample(NAMES, count)
-        return tuple(Column(name, self.type(2 if nested else 0, leaves)) for name in names)
+        return tuple(Column(name, self.type(depth)) for name in names)
 
-    def type(self, depth: int, leaves=LEAVES) -> SqlType:
+    def type(self, depth: int) -> SqlType:
         kind = self.random.random()
         if depth == 0 or kind < 0.6:
-            return self.random.choice(leaves)
+            return self.random.choice(LEAVES)
         if kind < 0.75:
-            return Array(self.type(depth - 1, leaves))
+            return Array(self.type(depth - 1))
         if kind < 0.85:
-            return Map(STRING, self.type(depth - 1, leaves))
+            return Map(STRING, self.type(depth - 1))
         names = self.random.sample(NAMES, self.random.randint(1, 3))
-        return Struct(tuple(Field(name, self.type(depth - 1, leaves)) for name in names))
+        return Struct(tuple(Field(name, self.type(depth - 1)) for name in names))
 
     def row(self, columns, nulls: float = 0.1):
         return {c.name: self.value(c.type, nulls) for c in columns}

@@ -52,10 +52,10 @@ def spark_decode(spark, format_, layout, records):
     ]
 
 
-def check_faces(spark, format_, layout, samples, respell=None):
+def check_faces(spark, format_, layout, samples, respell=None, with_nulls=True):
     """Encodes and decodes with both faces, also what is odd or broken."""
     python = format_.python(layout)
-    nulls = samples.random.choice([0.0, 0.2])
+    nulls = samples.random.choice([0.0, 0.2]) if with_nulls else 0.0
     rows = [samples.row(layout.columns, nulls) for _ in range(ROWS)]
     written = [python.encode(row) for row in rows]
     by_spark = spark_encode(spark, format_, layout, [*rows, None])
@@ -93,7 +93,7 @@ def test_delimited(spark, seed):
     delimiter = ["\t", ",", "|", "E"][seed]
     name = {"\t": "TAB"}.get(delimiter, delimiter)
     layout = Layout(
-        samples.columns(nested=False),
+        samples.columns(depth=0),
         wrapped=False,
         topic="t",
         properties=(("delimiter", name),),
@@ -221,3 +221,21 @@ def test_json_sr_of_several_writers(spark):
     expected = [outcome(json_sr.python(layout).decode, r) for r in records]
     assert [e is None for _, e in expected] == [c == "+" for c in "++--++----"]
     assert spark_decode(spark, json_sr, layout, records) == expected
+
+
+@pytest.mark.parametrize("name", ["PROTOBUF", "PROTOBUF_NOSR"])
+@pytest.mark.parametrize("seed", range(3))
+def test_protobuf(spark, name, seed):
+    samples = Samples(seed)
+    nullable = ["optional", "wrapper", "none"][seed]
+    # Arrays in arrays cannot be held, so one level of nesting it is.
+    layout = Layout(
+        samples.columns(depth=1),
+        topic="t",
+        schema_id=300,
+        properties=(("nullableRepresentation", nullable),),
+    )
+    rows, written = check_faces(spark, FORMATS[name], layout, samples, with_nulls=False)
+    python = FORMATS[name].python(layout)
+    for row, data in zip(rows, written, strict=True):
+        assert comparable(python.decode(data)) == comparable(row)

@@ -9,6 +9,7 @@ from headrace.formats.json import JsonFormat
 from headrace.formats.json_sr import JsonSrFormat
 from headrace.formats.kafka import KafkaFormat
 from headrace.formats.none import NoneFormat
+from headrace.formats.protobuf import ProtobufFormat, ProtobufNoSrFormat
 from headrace.model.errors import StatementError
 
 FORMATS: dict[str, Format] = {
@@ -20,6 +21,8 @@ FORMATS: dict[str, Format] = {
         JsonSrFormat(),
         KafkaFormat(),
         NoneFormat(),
+        ProtobufFormat(),
+        ProtobufNoSrFormat(),
     )
 }
 

@@ -41,6 +41,12 @@ class PythonColumns(ColumnCodec):
         decoded = decode_batches(self.format_name, self.layout)(data)
         return Fallible(decoded["row"], decoded["error"])
 
+    def read(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
+        decode = decode_batches(self.format_name, self.layout)
+        decoded = F.col(_DECODED)
+        frame = frame.withColumn(_DECODED, decode(F.col(f"`{data}`")))
+        return frame.withColumns({value: decoded["row"], error: decoded["error"]}).drop(_DECODED)
+
     def encode(self, row: SparkColumn) -> Fallible:
         encoded = encode_batches(self.format_name, self.layout)(row)
         return Fallible(encoded["data"], encoded["error"])
