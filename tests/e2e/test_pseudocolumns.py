@@ -18,9 +18,9 @@ def sources(scene):
     scene.topic("users")
     scene.write(
         "clicks",
-        record({"ID": 1, "AT": 700, "DAY": "1970-01-02"}, key="a", at=100),
-        record({"ID": 2, "AT": 800, "DAY": "1970-01-03"}, key="b", at=200),
-        record({"ID": 3, "AT": 900, "DAY": "1970-01-04"}, key="a", at=300),
+        record({"ID": 1, "MOMENT": 700, "DAY": "1970-01-02"}, key="a", at=100),
+        record({"ID": 2, "MOMENT": 800, "DAY": "1970-01-03"}, key="b", at=200),
+        record({"ID": 3, "MOMENT": 900, "DAY": "1970-01-04"}, key="a", at=300),
     )
     scene.write(
         "users",
@@ -29,7 +29,7 @@ def sources(scene):
     )
     scene.sql(
         """
-        CREATE STREAM CLICKS (K STRING KEY, ID INT, AT BIGINT, DAY STRING)
+        CREATE STREAM CLICKS (K STRING KEY, ID INT, MOMENT BIGINT, DAY STRING)
           WITH (kafka_topic='clicks', value_format='JSON');
         CREATE TABLE USERS (K STRING PRIMARY KEY, NAME STRING, N INT)
           WITH (kafka_topic='users', value_format='JSON');
@@ -41,7 +41,7 @@ QUERIES = {
     "ALL_CLICKS": "CREATE STREAM ALL_CLICKS AS SELECT * FROM CLICKS;",
     "TIMED": """CREATE STREAM TIMED AS SELECT K, ROWTIME AS T, ROWPARTITION AS P, ROWOFFSET AS O
         FROM CLICKS WHERE ROWTIME >= 200 AND ROWOFFSET < 10;""",
-    "BY_TIME": """CREATE STREAM BY_TIME AS SELECT ROWTIME AS T, ID, AT
+    "BY_TIME": """CREATE STREAM BY_TIME AS SELECT ROWTIME AS T, ID, MOMENT
         FROM CLICKS PARTITION BY ROWTIME;""",
     "LATEST": """CREATE TABLE LATEST AS SELECT K, MAX(ROWTIME) AS T, COUNT(*) AS C
         FROM CLICKS GROUP BY K HAVING MAX(ROWTIME) > 0;""",
@@ -52,7 +52,7 @@ QUERIES = {
         FROM CLICKS WINDOW TUMBLING (SIZE 250 MILLISECONDS) GROUP BY K;""",
     "VISITS": """CREATE STREAM VISITS AS SELECT C.K AS K, C.ROWTIME AS CT, U.ROWTIME AS UT, NAME
         FROM CLICKS C JOIN USERS U ON C.K = U.K;""",
-    "SET_BY_COLUMN": "CREATE STREAM SET_BY_COLUMN WITH (timestamp='AT') AS SELECT * FROM CLICKS;",
+    "SET_BY_COLUMN": "CREATE STREAM SET_BY_COLUMN WITH (timestamp='MOMENT') AS SELECT * FROM CLICKS;",
 }
 
 
@@ -69,10 +69,10 @@ def pipelines(scene, sources):
 
 def test_star_does_not_include_rowtime_in_transient_queries(scene, sources):
     with scene.client.stream("SELECT * FROM CLICKS EMIT CHANGES LIMIT 1;") as rows:
-        assert [c.name for c in rows.columns] == ["K", "ID", "AT", "DAY"]
+        assert [c.name for c in rows.columns] == ["K", "ID", "MOMENT", "DAY"]
         assert len(list(rows)) == 1
     with scene.client.stream("SELECT * FROM CLICKS WHERE ID = 1;") as rows:
-        assert [c.name for c in rows.columns] == ["K", "ID", "AT", "DAY"]
+        assert [c.name for c in rows.columns] == ["K", "ID", "MOMENT", "DAY"]
 
 
 def test_star_does_not_include_rowtime_in_joins(scene, sources):
@@ -83,7 +83,7 @@ def test_star_does_not_include_rowtime_in_joins(scene, sources):
 
 
 def test_star_does_not_include_rowtime_in_persistent_queries(scene, pipelines):
-    assert scene.values("ALL_CLICKS", 3)[0] == {"ID": 1, "AT": 700, "DAY": "1970-01-02"}
+    assert scene.values("ALL_CLICKS", 3)[0] == {"ID": 1, "MOMENT": 700, "DAY": "1970-01-02"}
 
 
 # ------------------------------------------------------------------ explicit ROWTIME, transient
@@ -94,7 +94,7 @@ def test_explicit_rowtime_in_transient_queries_works_and_is_named_as_asked(scene
     with scene.client.stream(query) as rows:
         names = [c.name for c in rows.columns]
         first = next(iter(rows))
-    assert names == ["ROWTIME", "K", "ID", "AT", "DAY", "O", "ROWPARTITION"]
+    assert names == ["ROWTIME", "K", "ID", "MOMENT", "DAY", "O", "ROWPARTITION"]
     assert tuple(first) == (100, "a", 1, 700, "1970-01-02", 0, 0)
 
 
@@ -232,8 +232,8 @@ def test_the_timestamp_property_of_a_sink(scene, pipelines):
 def test_the_timestamp_property_of_a_source(scene, sources):
     scene.sql(
         """
-        CREATE STREAM AT_COLUMN (K STRING KEY, ID INT, AT BIGINT)
-          WITH (kafka_topic='clicks', value_format='JSON', timestamp='AT');
+        CREATE STREAM AT_COLUMN (K STRING KEY, ID INT, MOMENT BIGINT)
+          WITH (kafka_topic='clicks', value_format='JSON', timestamp='MOMENT');
         CREATE STREAM BY_TEXT (K STRING KEY, ID INT, DAY STRING)
           WITH (kafka_topic='clicks', value_format='JSON', timestamp='DAY',
                 timestamp_format='yyyy-MM-dd');
