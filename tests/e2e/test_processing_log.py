@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from base64 import b64encode
 from dataclasses import replace
 
@@ -85,6 +86,32 @@ def test_a_failed_predicate_skips_the_record(scene, numbers):
         entries = scene.log(query_id, 2)
     told = {e.message["type"]: e.detail["errorMessage"] for e in entries}
     assert told[1] == "Error evaluating predicate ((A / B) > 0)"
+
+
+def test_a_part_that_fails_alone_is_null_and_the_rest_goes_on(scene, numbers):
+    """As arguments of functions and items of arrays, with one entry each; not if not evaluated."""
+    with scene.query(
+        """CREATE STREAM PARTS AS SELECT K,
+             COALESCE(CAST(K AS INT), -1) AS NUMBER,
+             ARRAY[CAST(K AS INT), A] AS BOTH,
+             CASE WHEN K = 'x' THEN COALESCE(CAST(K AS INT), A) ELSE B END AS CHOSEN
+           FROM NUMBERS;"""
+    ) as query_id:
+        values = scene.values("PARTS", 3)
+        entries = scene.log(query_id, 8)
+    assert [(v["NUMBER"], v["BOTH"], v["CHOSEN"]) for v in values] == [
+        (-1, [None, 10], 10),
+        (-1, [None, 10], 0),
+        (-1, [None, None], 1),
+    ]
+    columns = [
+        e.detail["errorMessage"].split(" for column ")[1] for e in entries if e.message["type"]
+    ]
+    assert sorted(columns) == [
+        *["BOTH with index 1"] * 3,
+        "CHOSEN with index 2",
+        *["NUMBER with index 0"] * 3,
+    ]
 
 
 def test_failures_in_front_of_an_aggregate_are_logged(scene, numbers):
@@ -239,7 +266,7 @@ def test_without_a_log_topic_nothing_breaks(scene, server, numbers):
         engine.close()
 
 
-RECORDS = 10_000
+RECORDS = int(os.environ.get("RECORDS", "10000"))
 
 
 def test_exactly_one_entry_for_each_failure_and_exactly_the_unreadable_ones_kept(scene):

@@ -33,13 +33,16 @@ _SKIPPED_START = f'{{"{_SKIPPED}":'
 # Headers of a skipped record begin so; `query`, `step`, `reason`, `topic`, … come behind.
 HEADER_PREFIX = "__headrace.errors."
 
+# A message that names an expression, and why it failed (null where it did not).
+Failure = tuple[str, Column]
+
 # What of an entry can be too long for the log's topic.
 _SHORT = 1000
 
 
 @dataclass(frozen=True)
 class EntryWriter:
-    """Makes the entries of one query. Every entry is null where its error is null.
+    """Makes the entries of one query: arrays of texts, null where nothing failed.
 
     `include_rows`: entries hold the record or row. `keep_skipped`: records that are skipped before
     the first stateful step are kept whole.
@@ -62,16 +65,25 @@ class EntryWriter:
             column(PARTITION).alias("partition"),
             column(OFFSET).alias("offset"),
         )
-        return self._entry(step, error, "deserializationError", detail)
+        return _only_if(error, F.array(self._entry(step, "deserializationError", detail)))
 
-    def processing(self, step: str, message: str, error: Column, row: Sequence[Column]) -> Column:
-        """For an expression that failed; `message` names it."""
-        detail = F.struct(
-            F.lit(message).alias("errorMessage"),
-            self._shown(_row_text(row)).alias("record"),
-            F.array(error).alias("cause"),
+    def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Column:
+        """For expressions that failed: one entry each, with the message that names it."""
+        found = F.filter(
+            F.array(*(F.struct(F.lit(m).alias("message"), e.alias("error")) for m, e in failures)),
+            lambda failure: failure["error"].isNotNull(),
         )
-        return self._entry(step, error, "recordProcessingError", detail)
+        shown = self._shown(_row_text(row))
+
+        def entry(failure: Column) -> Column:
+            detail = F.struct(
+                failure["message"].alias("errorMessage"),
+                shown.alias("record"),
+                F.array(failure["error"]).alias("cause"),
+            )
+            return self._entry(step, "recordProcessingError", detail)
+
+        return _only_if(F.coalesce(*(e for _, e in failures)), F.transform(found, entry))
 
     def serialization(
         self, step: str, side: str, error: Column, topic: str, row: Sequence[Column]
@@ -84,7 +96,7 @@ class EntryWriter:
             F.array(error).alias("cause"),
             F.lit(topic).alias("topic"),
         )
-        return self._entry(step, error, "serializationError", detail)
+        return _only_if(error, F.array(self._entry(step, "serializationError", detail)))
 
     def skipped(self, step: str, reason: Column, there: Sequence[str]) -> list[Column]:
         """The source record of a row that is skipped, if it is kept and still `there`."""
@@ -96,14 +108,13 @@ class EntryWriter:
             reason.alias("reason"),
             column(RAW).alias("record"),
         )
-        text = F.to_json(F.struct(letter.alias(_SKIPPED)))
-        return [F.when(reason.isNotNull(), text)]
+        return [_only_if(reason, F.array(F.to_json(F.struct(letter.alias(_SKIPPED)))))]
 
     def _shown(self, text: Column) -> Column:
         return text if self.include_rows else F.lit(None).cast("string")
 
-    def _entry(self, step: str, error: Column, name: str, detail: Column) -> Column:
-        entry = F.to_json(
+    def _entry(self, step: str, name: str, detail: Column) -> Column:
+        return F.to_json(
             F.struct(
                 F.lit("ERROR").alias("level"),
                 F.lit(_logger(self.query, step)).alias("logger"),
@@ -112,7 +123,10 @@ class EntryWriter:
             ),
             {"ignoreNullFields": "false"},
         )
-        return F.when(error.isNotNull(), entry)
+
+
+def _only_if(error: Column, texts: Column) -> Column:
+    return F.when(error.isNotNull(), texts)
 
 
 def _logger(query: str, step: str) -> str:

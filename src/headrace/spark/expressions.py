@@ -2,11 +2,16 @@
 
 Every expression becomes a value and, where it can fail, the text of its failure. Failures of
 subexpressions come first, and only count where ksqlDB would have evaluated them.
+
+Some parts may fail alone: casts, functions and fields as arguments of a function, items of arrays,
+maps and structs. In a projection they are null then and the rest goes on, so that
+`COALESCE(CAST(x AS INT), 0)` is 0 where `x` is no number; their failures are noted beside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pyspark.sql import Column
@@ -20,8 +25,32 @@ from headrace.model.types import DOUBLE, Decimal, Map, SqlType, base_name, quote
 from headrace.plan import expressions as e
 from headrace.spark.casts import cast, coalesce_errors
 
-# Lambda parameters in scope, by name.
-Scope = Mapping[str, Column]
+
+@dataclass(frozen=True)
+class Scope:
+    """Where an expression stands: the lambda parameters around it, by name, and where failures of
+    parts are noted (None: they fail the whole)."""
+
+    parameters: Mapping[str, Column] = field(default_factory=dict)
+    notes: list[Column] | None = None
+
+    def note(self, part: Fallible) -> Fallible:
+        """The part, null where it failed, if that can be noted."""
+        if part.error is None or self.notes is None:
+            return part
+        self.notes.append(part.error)
+        return Fallible(F.when(part.error.isNull(), part.value))
+
+    def branch(self) -> Scope:
+        """For a part that is not always evaluated."""
+        return self if self.notes is None else replace(self, notes=[])
+
+    def rejoin(self, branch: Scope, evaluated: Column) -> None:
+        if self.notes is not None:
+            self.notes.extend(F.when(evaluated, note) for note in branch.notes or ())
+
+
+_NOWHERE = Scope()
 
 E = TypeVar("E", bound=e.Expression)
 _LOWERINGS: dict[type[e.Expression], Callable[[e.Expression, Scope], Fallible]] = {}
@@ -39,8 +68,14 @@ def lowers(
     return declare
 
 
-def lower(expression: e.Expression, scope: Scope | None = None) -> Fallible:
-    return _LOWERINGS[type(expression)](expression, scope or {})
+def lower(expression: e.Expression, scope: Scope = _NOWHERE) -> Fallible:
+    return _LOWERINGS[type(expression)](expression, scope)
+
+
+def lower_noting(expression: e.Expression) -> tuple[Fallible, list[Column]]:
+    """The expression, whose parts may fail alone, and the texts of those failures."""
+    notes: list[Column] = []
+    return lower(expression, Scope(notes=notes)), notes
 
 
 def lowered_kinds() -> frozenset[type[e.Expression]]:
@@ -63,7 +98,7 @@ def _column(x: e.ColumnValue, scope: Scope) -> Fallible:
 
 @lowers(e.LambdaParameter)
 def _parameter(x: e.LambdaParameter, scope: Scope) -> Fallible:
-    return Fallible(scope[x.name])
+    return Fallible(scope.parameters[x.name])
 
 
 @lowers(e.Call)
@@ -75,6 +110,8 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
             args.append(_callable(arg, scope))
         else:
             lowered = lower(arg, scope)
+            if isinstance(arg, e.Call | e.FieldValue):
+                lowered = scope.note(lowered)
             args.append(lowered.value)
             errors.append(lowered.error)
     context = CallContext(
@@ -91,7 +128,8 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
 def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Fallible]:
     def apply(*values: Column) -> Column | Fallible:
         names = (p.name for p in x.parameters)
-        result = lower(x.body, {**scope, **dict(zip(names, values, strict=True))})
+        known = {**scope.parameters, **dict(zip(names, values, strict=True))}
+        result = lower(x.body, Scope(known))  # a note could not leave the lambda
         return result.value if result.error is None else result
 
     return apply
@@ -223,14 +261,15 @@ def _entries(value: Column) -> Column:
 
 @lowers(e.Logical)
 def _logical(x: e.Logical, scope: Scope) -> Fallible:
-    left, right = lower(x.left, scope), lower(x.right, scope)
+    later = scope.branch()
+    left, right = lower(x.left, scope), lower(x.right, later)
     if x.op == "AND":
         value, decided = left.value & right.value, ~left.value
     else:
         value, decided = left.value | right.value, left.value
-    right_error = None
-    if right.error is not None:
-        right_error = F.when(~F.coalesce(decided, F.lit(False)), right.error)
+    evaluated = ~F.coalesce(decided, F.lit(False))
+    scope.rejoin(later, evaluated)
+    right_error = None if right.error is None else F.when(evaluated, right.error)
     return Fallible(value, coalesce_errors(left.error, right_error))
 
 
@@ -277,18 +316,26 @@ def _between(x: e.Between, scope: Scope) -> Fallible:
 
 @lowers(e.Case)
 def _case(x: e.Case, scope: Scope) -> Fallible:
-    default = Fallible(F.lit(None)) if x.default is None else lower(x.default, scope)
+    last = scope.branch()
+    default = Fallible(F.lit(None)) if x.default is None else lower(x.default, last)
     value, error = default.value, default.error
     for when in reversed(x.whens):
-        condition, result = lower(when.condition, scope), lower(when.result, scope)
+        here, then = scope.branch(), scope.branch()
+        condition, result = lower(when.condition, here), lower(when.result, then)
+        chosen = F.coalesce(condition.value, F.lit(False))
+        # What comes after this branch is evaluated only if this one is not taken.
+        here.rejoin(then, chosen)
+        here.rejoin(last, ~chosen)
+        last = here
         value = F.when(condition.value, result.value).otherwise(value)
         if condition.error is None and result.error is None and error is None:
             continue
         none = F.lit(None).cast("string")
-        chosen = F.when(condition.value, none if result.error is None else result.error).otherwise(
+        found = F.when(condition.value, none if result.error is None else result.error).otherwise(
             none if error is None else error
         )
-        error = coalesce_errors(condition.error, chosen)
+        error = coalesce_errors(condition.error, found)
+    scope.rejoin(last, F.lit(True))
     return Fallible(value.cast(spark_type(x.type)), error)
 
 
@@ -296,7 +343,7 @@ def _case(x: e.Case, scope: Scope) -> Fallible:
 def _cast(x: e.Cast, scope: Scope) -> Fallible:
     operand = lower(x.operand, scope)
     result = cast(operand.value, x.operand.type, x.type)
-    return Fallible(result.value, coalesce_errors(operand.error, result.error))
+    return scope.note(Fallible(result.value, coalesce_errors(operand.error, result.error)))
 
 
 @lowers(e.Subscript)
@@ -321,15 +368,15 @@ def _field(x: e.FieldValue, scope: Scope) -> Fallible:
 
 @lowers(e.MakeArray)
 def _make_array(x: e.MakeArray, scope: Scope) -> Fallible:
-    items = [lower(i, scope) for i in x.items]
+    items = [scope.note(lower(i, scope)) for i in x.items]
     value = F.array(*(i.value for i in items)).cast(spark_type(x.type))
     return Fallible(value, coalesce_errors(*(i.error for i in items)))
 
 
 @lowers(e.MakeMap)
 def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
-    keys = [lower(k, scope) for k, _ in x.entries]
-    values = [lower(v, scope) for _, v in x.entries]
+    keys = [scope.note(lower(k, scope)) for k, _ in x.entries]
+    values = [scope.note(lower(v, scope)) for _, v in x.entries]
     flat = [c.value for kv in zip(keys, values, strict=True) for c in kv]
     # Spark raises on a null key, so a map with one is a failure before Spark sees it.
     some_null = F.lit(False)
@@ -342,6 +389,6 @@ def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
 
 @lowers(e.MakeStruct)
 def _make_struct(x: e.MakeStruct, scope: Scope) -> Fallible:
-    fields = [(name, lower(v, scope)) for name, v in x.fields]
+    fields = [(name, scope.note(lower(v, scope))) for name, v in x.fields]
     value = F.struct(*(v.value.alias(name) for name, v in fields)).cast(spark_type(x.type))
     return Fallible(value, coalesce_errors(*(v.error for _, v in fields)))

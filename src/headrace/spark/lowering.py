@@ -18,8 +18,8 @@ from headrace.model.schema import Namespace, Schema
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe
 from headrace.spark.bucket import RunKernel, as_operator
-from headrace.spark.entries import EntryWriter
-from headrace.spark.expressions import lower
+from headrace.spark.entries import EntryWriter, Failure
+from headrace.spark.expressions import lower_noting
 from headrace.spark.rows import DEAD, NULL, column
 
 
@@ -84,23 +84,30 @@ def selected_columns(
     source: Schema,
     wording: Wording = computing,
 ) -> tuple[list[Column], list[Column]]:
-    """Columns under their names, null where they failed, and the entries of the failures.
+    """Columns under their names, null where they failed, and the entries of all failures.
 
     `source` is what the expressions are about; `wording` names a failure.
     """
-    columns, entries = [], []
+    columns: list[Column] = []
+    failures: list[Failure] = []
     values = count()
     for item in selected:
         index = 0 if item.column.namespace is Namespace.KEY else next(values)
-        lowered = lower(item.expression)
+        lowered, errors = lower_noting(item.expression)
         value = lowered.value
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)
-            error = F.when(~column(NULL) & ~column(DEAD), lowered.error)
-            message = wording(index, item)
-            entries.append(context.entries.processing(step, message, error, row_of(source)))
+            errors = [lowered.error, *errors]
+        failures += [(wording(index, item), F.when(is_live(), error)) for error in errors]
         columns.append(value.alias(item.column.name))
-    return columns, entries
+    if not failures:
+        return columns, []
+    return columns, [context.entries.processing(step, failures, row_of(source))]
+
+
+def is_live() -> Column:
+    """Whether a row has values: it is no tombstone, nor only there for its log entries."""
+    return ~column(NULL) & ~column(DEAD)
 
 
 def row_of(schema: Schema) -> list[Column]:

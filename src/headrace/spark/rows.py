@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headrace.model.types import quote
-from headrace.spark.casts import coalesce_errors
 
 TIME = "$time"  # the record's time: ROWTIME
 NULL = "$null"  # the value as a whole is null: a tombstone in a table
@@ -39,15 +40,14 @@ def no_entries() -> Column:
     return F.lit(None).cast(_ENTRIES)
 
 
-def with_entries(entries: list[Column]) -> Column:
-    """The row's entries so far and these, of which the null ones do not count."""
+def with_entries(entries: Sequence[Column], before: Column | None = None) -> Column:
+    """The row's entries so far (or `before`) and these: arrays, the null ones do not count."""
+    so_far = column(ERRORS) if before is None else before
     if not entries:
-        return column(ERRORS)
-    some = coalesce_errors(*entries)
-    assert some is not None
-    added = F.filter(F.array(*entries), lambda x: x.isNotNull())
-    before = F.coalesce(column(ERRORS), F.array().cast(_ENTRIES))
-    return F.when(some.isNotNull(), F.concat(before, added)).otherwise(column(ERRORS))
+        return so_far
+    none = F.array().cast(_ENTRIES)
+    together = F.concat(*(F.coalesce(e, none) for e in (so_far, *entries)))
+    return F.when(F.coalesce(*entries).isNotNull(), together).otherwise(so_far)
 
 
 def select(rows: DataFrame, columns: list[Column], **carried_as: Column) -> DataFrame:

@@ -18,7 +18,7 @@ from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, BOOLEAN, INTEGER, STRING, SqlType
 from headrace.plan import nodes as n
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
-from headrace.spark.entries import KernelEntry
+from headrace.spark.entries import Failure, KernelEntry
 from headrace.spark.expressions import lower
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
@@ -30,7 +30,14 @@ from headrace.spark.kernels.stream_join import StreamStreamJoin
 from headrace.spark.kernels.stream_table_join import StreamTableJoin
 from headrace.spark.kernels.table_aggregate import GroupChanges, TableAggregate
 from headrace.spark.kernels.table_join import TableTableJoin
-from headrace.spark.lowering import Context, lower_node, lowers, row_of, selected_columns
+from headrace.spark.lowering import (
+    Context,
+    is_live,
+    lower_node,
+    lowers,
+    row_of,
+    selected_columns,
+)
 from headrace.spark.rows import (
     DEAD,
     ERRORS,
@@ -142,7 +149,14 @@ def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame
     wanted = [*(r.expression for r in node.required), *(a for c in node.calls for a in c.args)]
     arguments = tuple(n.Selected(Named(f"$a{i}", x.type), x) for i, x in enumerate(wanted))
     columns, entries = selected_columns(arguments, context, "Aggregate", node.input.schema)
-    groups, reason, left_out = _groups(node, context)
+    groups, failures = _groups(node)
+    reason = F.coalesce(*(error for _, error in failures))
+    # Of a row without a group nothing else counts, and of its reasons the first.
+    first = [
+        (message, F.when(F.coalesce(*(e for _, e in failures[:i]), F.lit(None)).isNull(), error))
+        for i, (message, error) in enumerate(failures)
+    ]
+    left_out = context.entries.processing("GroupBy", first, row_of(node.input.schema))
     skipped = context.entries.skipped("GroupBy", reason, rows.columns)
     tables = [column(c.name) for c in node.input.schema.key]
     keep = [c.alias(f"$t{i}") for i, c in enumerate(tables)]
@@ -152,27 +166,23 @@ def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame
     )
 
 
-def _groups(node: n.Aggregate, context: Context) -> tuple[list[Column], Column, Column]:
-    """The group's columns `$g…`; why a row has none, and the entry for that."""
-    columns, reasons, entries = [], [], []
-    live = ~column(NULL) & ~column(DEAD)
-    row = row_of(node.input.schema)
+def _groups(node: n.Aggregate) -> tuple[list[Column], list[Failure]]:
+    """The group's columns `$g…`, and why a row may have none."""
+    columns: list[Column] = []
+    failures: list[Failure] = []
     for i, key in enumerate(node.keys):
         lowered = lower(key.expression)
         value = lowered.value
-        failures = []
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)
-            failures.append((f"Error calculating group-by column with index {i}.", lowered.error))
+            error = F.when(is_live(), lowered.error)
+            failures.append(
+                (f"Error calculating group-by column with index {i}. {_EXCLUDED}", error)
+            )
         null = f"Group-by column with index {i} resolved to null."
-        failures.append((null, F.when(value.isNull(), F.lit(null))))
-        for message, error in failures:
-            reason = F.when(live, error)
-            entry = context.entries.processing("GroupBy", f"{message} {_EXCLUDED}", reason, row)
-            reasons.append(reason)
-            entries.append(entry)
+        failures.append((f"{null} {_EXCLUDED}", F.when(is_live() & value.isNull(), F.lit(null))))
         columns.append(value.alias(f"$g{i}"))
-    return columns, F.coalesce(*reasons), F.coalesce(*entries)
+    return columns, failures
 
 
 _EXCLUDED = "The source row will be excluded from the table."

@@ -16,8 +16,16 @@ from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, STRING
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe, step_name
+from headrace.spark.entries import Failure
 from headrace.spark.expressions import lower
-from headrace.spark.lowering import Context, lower_node, lowers, row_of, selected_columns
+from headrace.spark.lowering import (
+    Context,
+    is_live,
+    lower_node,
+    lowers,
+    row_of,
+    selected_columns,
+)
 from headrace.spark.rows import (
     DEAD,
     ERRORS,
@@ -80,20 +88,19 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
             write.deserialization(step, side, error, column(f"${side}_bytes"), topic)
             for side, error in sides
         ),
-        write.processing(step, "Failed to extract timestamp from row", timeless, ()),
+        write.processing(step, [("Failed to extract timestamp from row", timeless)], ()),
         *write.skipped(step, reason, records.columns),
     ]
     rows = decoded
     if node.kind is SourceKind.TABLE:
         rows = decoded.where(dead | column("$key_bytes").isNotNull())
-    some = F.filter(F.array(*entries), lambda x: x.isNotNull())
     return rows.select(
         *(at[original].alias(name) for name, original in node.outputs),
         time.value.alias(TIME),
         column("$value_bytes").isNull().alias(NULL),
         column(PARTITION),
         column(OFFSET),
-        F.when(dead, some).otherwise(no_entries()).alias(ERRORS),
+        with_entries(entries, no_entries()).alias(ERRORS),
         dead.alias(DEAD),
         *(
             [column("$start").alias(WINDOW_START), column("$end").alias(WINDOW_END)]
@@ -188,11 +195,11 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
     errors: list[Column] = []
     failed = F.lit(False)
     if predicate.error is not None:
-        reason = F.when(~column(NULL) & ~column(DEAD), predicate.error)
+        reason = F.when(is_live(), predicate.error)
         message = f"Error evaluating predicate {describe(node.predicate)}"
         row = row_of(node.input.schema)
         errors = [
-            context.entries.processing(step_name(node), message, reason, row),
+            context.entries.processing(step_name(node), [(message, reason)], row),
             *context.entries.skipped(step_name(node), reason, rows.columns),
         ]
         failed = reason.isNotNull()
@@ -213,7 +220,8 @@ def _project(node: n.Project, context: Context) -> DataFrame:
 @lowers(n.FlatMap)
 def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
     rows = lower_node(node.input, context)
-    arrays, entries = [], []
+    arrays: list[Column] = []
+    failures: list[Failure] = []
     for call in node.calls:
         args = [lower(a) for a in call.args]
         literals = [getattr(a, "value", None) for a in call.args]
@@ -221,13 +229,12 @@ def _flat_map(node: n.FlatMap, context: Context) -> DataFrame:
         found = REGISTRY.find(call.function, call.signature)
         made = found.spark([a.value for a in args], CallContext(types, call.column.type, literals))
         result = made if isinstance(made, Fallible) else Fallible(made)
-        for error in [*(a.error for a in args), result.error]:
-            if error is not None:
-                live = F.when(~column(NULL) & ~column(DEAD), error)
-                message = f"Error computing table function {call.function}"
-                row = row_of(node.input.schema)
-                entries.append(context.entries.processing(step_name(node), message, live, row))
+        message = f"Error computing table function {call.function}"
+        errors = [*(a.error for a in args), result.error]
+        failures += [(message, F.when(is_live(), e)) for e in errors if e is not None]
         arrays.append(result.value.alias(call.column.name))
+    row = row_of(node.input.schema)
+    entries = [context.entries.processing(step_name(node), failures, row)] if failures else []
     kept = [column(c.name) for c in node.input.schema]
     zipped = F.arrays_zip(*arrays) if arrays else F.array()
     # A row that is only there for its log entries must survive an empty array.
@@ -274,22 +281,20 @@ def _write(node: n.Write, context: Context) -> DataFrame:
     key = _encode(*context.layout(node, "key"))
     value = _encode(*context.layout(node, "value"))
     time = _record_time(node, {c.name: column(c.name) for c in node.schema})
-    live = ~column(DEAD) & ~column(NULL)
     write, row, step = context.entries, row_of(node.schema), step_name(node)
     reasons, entries = [F.lit(None).cast("string")], []
     for side, result in (("key", key), ("value", value)):
         if result.error is not None:
-            reason = F.when(live, result.error)
+            reason = F.when(is_live(), result.error)
             reasons.append(reason)
             entries.append(write.serialization(step, side, reason, node.topic, row))
     at = column(TIME)
     if node.timestamp is not None:
         at = F.when(column(NULL), at).otherwise(time.value)  # a tombstone has no such column
-        reason = F.when(live, _timeless(time))
+        reason = F.when(is_live(), _timeless(time))
         reasons.append(reason)
-        entries.append(
-            write.processing(step, "Error writing row with extracted timestamp", reason, row)
-        )
+        message = "Error writing row with extracted timestamp"
+        entries.append(write.processing(step, [(message, reason)], row))
     reason = F.coalesce(*reasons)
     entries += write.skipped(step, reason, rows.columns)
     return rows.select(
