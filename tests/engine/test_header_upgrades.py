@@ -1,0 +1,65 @@
+"""CREATE OR REPLACE and ALTER around header columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.model.errors import StatementError
+from headrace.model.settings import Settings
+from headrace.testing.rehearsal import PretendedTopics, Rehearsal
+
+TRACED = "K STRING KEY, A INT, T BYTES HEADER('t')"
+JSON = "WITH (kafka_topic='t', value_format='JSON')"
+
+
+@pytest.fixture
+def server():
+    made = Rehearsal(PretendedTopics(), Settings())
+    made.run(f"CREATE STREAM S ({TRACED}) {JSON};")
+    return made
+
+
+def columns(server, source="S"):
+    return str(server.catalog.source(source).schema)
+
+
+def test_a_source_with_header_columns_may_gain_columns(server):
+    server.run(
+        f"CREATE OR REPLACE STREAM S (K STRING KEY, A INT, B INT, T BYTES HEADER('t')) {JSON};"
+    )
+    assert columns(server) == "`K` STRING KEY, `A` INTEGER, `B` INTEGER, `T` BYTES HEADER('t')"
+    server.run("ALTER STREAM S ADD COLUMN C INT;")
+    assert "`C` INTEGER" in columns(server)
+
+
+def test_a_source_may_gain_header_columns(server):
+    server.run(f"CREATE OR REPLACE STREAM S ({TRACED}, U BYTES HEADER('u')) {JSON};")
+    assert "`U` BYTES HEADER('u')" in columns(server)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "K STRING KEY, A INT",
+        "K STRING KEY, A INT, T BYTES",
+        "K STRING KEY, A INT, T BYTES HEADER('other')",
+        "K STRING KEY, A INT, T ARRAY<STRUCT<key STRING, value BYTES>> HEADERS",
+    ],
+)
+def test_a_header_column_stays_what_it_is(server, changed):
+    with pytest.raises(StatementError) as refused:
+        server.run(f"CREATE OR REPLACE STREAM S ({changed}) {JSON};")
+    assert "columns are changed, missing or reordered: [`T` BYTES HEADER('t')]" in str(
+        refused.value
+    )
+
+
+def test_a_query_may_be_replaced_by_one_that_selects_a_header(server):
+    server.run("CREATE STREAM C AS SELECT K, A FROM S;")
+    server.run("CREATE OR REPLACE STREAM C AS SELECT K, A, T FROM S;")
+    assert columns(server, "C") == "`K` STRING KEY, `A` INTEGER, `T` BYTES"
+
+
+def test_a_header_column_is_an_ordinary_column_of_what_is_made_from_it(server):
+    server.run("CREATE STREAM C AS SELECT * FROM S; INSERT INTO C SELECT * FROM S;")
+    assert columns(server, "C") == "`K` STRING KEY, `A` INTEGER, `T` BYTES"
