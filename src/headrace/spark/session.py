@@ -35,6 +35,8 @@ _DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.worker.reuse": "true",
+    # PySpark would tell the JVM where in our code each expression was made: most of the calls.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # A small batch crosses to Python in 15 ms instead of 42.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "headrace.spark.workers",
