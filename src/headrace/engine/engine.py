@@ -299,7 +299,7 @@ class Engine:
 
     def query(self, request: Request) -> PushQuery | PullAnswer:
         """Starts the one SELECT of a request, push or pull as its text says."""
-        known = self.prepared.answer(request, self.catalog, self.pulls.wait)
+        known = self.prepared.answer(request, self.catalog, self.tails.await_fresh)
         if known is not None:
             return known
         parsed, session = self._only_statement(request)

@@ -132,11 +132,9 @@ class PullQueries:
     def _tail(self, reader: RowReader, settings: Settings) -> Tail:
         """The table's tail, as fresh as the settings ask for."""
         tail = self._tails.follow(reader.followed())
-        self.wait(tail, settings.number("ksql.query.pull.max.staleness.ms") / 1000)
+        staleness = settings.number("ksql.query.pull.max.staleness.ms") / 1000
+        self._tails.await_fresh(tail, staleness)
         return tail
-
-    def wait(self, tail: Tail, staleness: float) -> None:
-        tail.await_fresh(self._world.admin, staleness, self._world.kafka.timeout)
 
     def _table_rows(self, plan: PullPlan, settings: Settings) -> Iterable[ResultRow]:
         reader = self.reader(plan.source)

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -37,6 +38,7 @@ CARE_SECONDS = 30.0
 # Of each partition's records, how much waits in memory until it is stored.
 QUEUED_KIB = 16 * 1024
 FETCH_WAIT_MS = 50
+LATEST = -1  # as a time to ask offsets for: the end
 
 
 class TopicGone(HeadraceError):
@@ -46,6 +48,10 @@ class TopicGone(HeadraceError):
 # The key under which a record is stored; None for a record that is not of the table. What other
 # programs write may spell the same key in several ways, and may be no row at all.
 Admit = Callable[[bytes, "bytes | None"], "bytes | None"]
+
+
+# Up to where the partitions of a topic can be read now.
+Ends = Callable[[str, Sequence[int]], Mapping[int, int]]
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Tail:
             return False
         return True
 
-    def await_fresh(self, admin: TopicAdmin, staleness: float, timeout: float) -> None:
+    def await_fresh(self, ends_of: Ends, staleness: float, timeout: float) -> None:
         """Waits until everything that was written `staleness` seconds ago is here.
 
         Of several that wait, one asks Kafka where the topic ends; the answer is good for all who
@@ -110,7 +116,7 @@ class Tail:
                 return
             asked = time.monotonic()
             try:
-                ends = admin.readable_ends(self.topic, sorted(self.reached))
+                ends = ends_of(self.topic, sorted(self.reached))
                 self._await(
                     {p: max(end, self._expected.get(p, 0)) for p, end in ends.items()}, timeout
                 )
@@ -232,6 +238,26 @@ class TableTails:
                     self._thread.start()
             return tail
 
+    def await_fresh(self, tail: Tail, staleness: float) -> None:
+        """Waits until everything that was written `staleness` seconds ago is in the store."""
+        tail.await_fresh(self._ends, staleness, self._connection.timeout)
+
+    def _ends(self, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+        # One blocking call: the admin client's way there and back through its threads costs, on a
+        # busy server, more than the request itself.
+        with self._connection.reaching(topic):
+            found = self._asker.offsets_for_times(
+                [TopicPartition(topic, p, LATEST) for p in partitions], self._connection.timeout
+            )
+        for partition in found:
+            if partition.error is not None:
+                raise self._connection.error(partition.error, topic)
+        return {p.partition: p.offset for p in found}
+
+    @cached_property
+    def _asker(self) -> Consumer:
+        return self._connection.consumer(isolation_level="read_committed")
+
     def expect(self, topic: str, partition: int, offset: int) -> None:
         """Notes that this server wrote a record: whoever asks next shall see it."""
         for tail in list(self._tails.values()):
@@ -266,6 +292,8 @@ class TableTails:
             self._thread.join()
         for tail in self._tails.values():
             tail.store.close()
+        if "_asker" in self.__dict__:
+            self._asker.close()
 
     def _path(self, name: str) -> Path:
         # A name may differ from another's in case only, which a file system may not see.

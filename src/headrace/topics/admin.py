@@ -146,13 +146,6 @@ class TopicAdmin:
         """By partition, the offset that the next record will get."""
         return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
-    def readable_ends(self, name: str, partitions: Sequence[int]) -> dict[int, int]:
-        """By partition, up to where readers of committed records can read now."""
-        request = {TopicPartition(name, p): OffsetSpec.latest() for p in partitions}  # type: ignore[no-untyped-call]
-        return self._retried(
-            name, lambda: self._list_offsets(request, IsolationLevel.READ_COMMITTED)
-        )
-
     def id(self, name: str) -> str:
         """What tells a topic from another one that had its name before."""
         return str(self._describe(name).topic_id)
@@ -192,14 +185,10 @@ class TopicAdmin:
             return {}
         return self._retried(name, lambda: self._list_offsets(request))
 
-    def _list_offsets(
-        self,
-        request: dict[TopicPartition, OffsetSpec],
-        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-    ) -> dict[int, int]:
+    def _list_offsets(self, request: dict[TopicPartition, OffsetSpec]) -> dict[int, int]:
         futures = self._client.list_offsets(
             request,
-            isolation_level=isolation,
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=self._connection.timeout,
         )
         return {
