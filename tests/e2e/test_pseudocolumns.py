@@ -80,7 +80,7 @@ def test_star_does_not_include_rowtime_in_joins(scene, sources):
     join = "FROM CLICKS C JOIN USERS U ON C.K = U.K EMIT CHANGES;"
     with scene.client.stream(f"SELECT * {join}") as rows:
         names = [c.name for c in rows.columns]
-    assert names == ["C_K", "C_ID", "C_AT", "C_DAY", "U_K", "U_NAME", "U_N"]
+    assert names == ["C_K", "C_ID", "C_MOMENT", "C_DAY", "U_K", "U_NAME", "U_N"]
 
 
 def test_star_does_not_include_rowtime_in_persistent_queries(scene, pipelines):
