@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo check test format conformance conformance-sample clean
+.PHONY: setup run demo check test test-all format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -38,14 +38,23 @@ check: .venv/.ready
 	@$(BIN)/pytest -q -m "not heavy"
 
 # One process for each part: a process has one JVM, and the parts want theirs set up differently.
-HEAVY := e2e testing topics kernels functions formats engine plan
+PARTS := e2e/test_doors.py e2e/test_headers.py e2e/test_processing_log.py e2e/test_recovery.py \
+  testing topics kernels engine
+MORE := e2e/test_pseudocolumns.py e2e/test_replacing.py formats functions plan
 
 test: setup check
-	@for part in $(HEAVY); do \
+	@for part in $(PARTS); do \
 	  echo "Tests on real Kafka and Spark: $$part"; \
 	  $(BIN)/pytest -q -m heavy tests/$$part || test $$? -eq 5 || exit 1; \
 	done
 	@$(MAKE) --no-print-directory conformance-sample
+
+# All heavy tests: these too take long on two cores.
+test-all: test
+	@for part in $(MORE); do \
+	  echo "Tests on real Kafka and Spark: $$part"; \
+	  $(BIN)/pytest -q -m heavy tests/$$part || test $$? -eq 5 || exit 1; \
+	done
 
 # ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample.
 conformance-sample: .venv/.ready
