@@ -142,3 +142,25 @@ class RecordCase(Case):
         if self.error is not None:
             return self.error.comes_with_data
         return bool(self.inputs or self.outputs)
+
+
+@dataclass(frozen=True)
+class ServerCase(Case):
+    """Statements and queries, and what a server answers to each.
+
+    A response holds `admin`, which the answer contains, or `query`, the lines of its rows.
+    `waits_for_query`: the records are only written once a query listens.
+    """
+
+    statements: tuple[str, ...] = ()
+    properties: Mapping[str, object] = field(default_factory=dict)
+    topics: tuple[CaseTopic, ...] = ()
+    inputs: tuple[CaseRecord, ...] = ()
+    outputs: tuple[CaseRecord, ...] = ()
+    responses: tuple[Json, ...] = ()
+    waits_for_query: bool = False
+    status: int | None = None
+
+    @property
+    def runs_queries(self) -> bool:
+        return True

@@ -10,18 +10,13 @@ from typing import Protocol
 
 from headrace.engine.changes import Change, NewQuery
 from headrace.engine.failures import reason_of
-from headrace.engine.layouts import source_layout
 from headrace.engine.provision import Provisioned
 from headrace.engine.world import World
-from headrace.formats.base import RegistryFormat, RegistrySchema, Side
-from headrace.model.errors import HeadraceError
-from headrace.model.schema import ROWTIME
-from headrace.model.sources import Source, WindowType
 from headrace.plan import nodes as n
 from headrace.testing.cases import CaseRecord
 from headrace.testing.outcomes import CaseFailure
 from headrace.testing.rehearsal import Rehearsal
-from headrace.testing.wire import Wire, split_window, wire_of, with_window, written_layout
+from headrace.testing.wires import Wires
 from headrace.topics.records import NewRecord, Record
 
 
@@ -64,11 +59,8 @@ class Flow:
 
     def __init__(self, ground: Ground, rehearsal: Rehearsal) -> None:
         self._ground = ground
-        self._rehearsal = rehearsal
         self._queries: dict[str, _Started] = {}
-        self._wires: dict[tuple[str, Side], Wire] = {}
-        # Schemas that were there before the statements: records may bear them.
-        self._earlier = rehearsal.outside.subjects
+        self.wires = Wires(ground.world, lambda: rehearsal.catalog, rehearsal.outside.subjects)
 
     @property
     def world(self) -> World:
@@ -103,7 +95,7 @@ class Flow:
     def feed(self, records: Iterable[CaseRecord]) -> None:
         """All records up to a change of topic, then every query drains, then the next."""
         for topic, run in groupby(records, lambda record: record.topic):
-            self.write([self._encoded(record) for record in run], topic)
+            self.write([self.wires.encoded(record) for record in run], topic)
 
     def write(self, records: Sequence[NewRecord], topic: str) -> None:
         self._ground.topic(topic)
@@ -120,74 +112,10 @@ class Flow:
         except Exception as e:
             raise CaseFailure(f"a query failed: {reason_of(e)}") from e
 
-    def _encoded(self, record: CaseRecord) -> NewRecord:
-        key = self._wire(record.topic, "key", written=True).encode(record.key)
-        return NewRecord(
-            record.topic,
-            with_window(key, record.window),
-            self._wire(record.topic, "value", written=True).encode(record.value),
-            record.headers,
-            record.timestamp,
-        )
-
     def records(self, topic: str) -> list[Record]:
         """What the topic holds by now."""
         self._ground.topic(topic)
         return list(self._ground.read(topic))
-
-    def decoded(self, record: Record, topic: str) -> CaseRecord:
-        source = self.source(topic)
-        key, window = record.key, None
-        if source is not None and source.window is not None:
-            session = source.window.type is WindowType.SESSION
-            key, window = split_window(key, session, source.window.size_ms)
-        return CaseRecord(
-            topic,
-            self._wire(topic, "key").decode(key),
-            self._wire(topic, "value").decode(record.value),
-            record.timestamp,
-            window,
-            record.headers,
-        )
-
-    def row(self, record: Record, source: Source) -> dict[str, object]:
-        """A record's columns, and its time."""
-        row: dict[str, object] = {ROWTIME: record.timestamp}
-        key = record.key
-        if source.window is not None:
-            session = source.window.type is WindowType.SESSION
-            key, _ = split_window(key, session, source.window.size_ms)
-        sides: list[tuple[Side, bytes | None]] = [("key", key), ("value", record.value)]
-        for side, data in sides:
-            format_, layout = source_layout(self.world, source, side)
-            decoded = format_.python(layout).decode(data) if layout.columns else None
-            row |= decoded or {c.name: None for c in layout.columns}
-        return row
-
-    def lenient(self, topic: str, side: Side) -> bool:
-        return self._wire(topic, side).lenient
-
-    def source(self, topic: str) -> Source | None:
-        found = [s for s in self._rehearsal.catalog.sources() if s.topic == topic]
-        return found[-1] if found else None
-
-    def _wire(self, topic: str, side: Side, written: bool = False) -> Wire:
-        if (topic, side) not in self._wires:
-            self._wires[topic, side] = self._new_wire(topic, side, written)
-        return self._wires[topic, side]
-
-    def _new_wire(self, topic: str, side: Side, written: bool) -> Wire:
-        source = self.source(topic)
-        if source is None:
-            raise HeadraceError(f"No stream or table of the test has the topic '{topic}'.")
-        format_, layout = source_layout(self.world, source, side)
-        subject = f"{topic}-{side}"
-        if written and isinstance(format_, RegistryFormat) and subject in self._earlier:
-            found = self._rehearsal.outside.registry.latest(subject)
-            assert found is not None
-            schema = RegistrySchema(found.text, found.type)
-            layout = written_layout(format_, layout, found.id, schema)
-        return wire_of(format_, layout)
 
     # -------------------------------------------------------------------------------- end
 

@@ -20,6 +20,7 @@ from headrace.testing.cases import (
     ExpectedTopic,
     Json,
     RecordCase,
+    ServerCase,
     Window,
 )
 
@@ -76,7 +77,7 @@ def _replaced(value: Json, placeholder: str, text: str) -> Json:
 
 def _case(file: str, name: str, test: Json) -> Case:
     if "responses" in test or "expectedError" in test:
-        return Case(file, name, skip="it asks a server, over HTTP")
+        return _server_case(file, name, test)
     post = test.get("post") or {}
     return RecordCase(
         file,
@@ -90,6 +91,26 @@ def _case(file: str, name: str, test: Json) -> Case:
         outputs=tuple(map(output_record, test.get("outputs") or ())),
         sources=tuple(map(_source, post.get("sources") or ())),
         sink_topics=tuple(map(_sink_topic, (post.get("topics") or {}).get("topics") or ())),
+    )
+
+
+def _server_case(file: str, name: str, test: Json) -> ServerCase:
+    error = test.get("expectedError")
+    responses = tuple(test.get("responses") or ())
+    proto = any("queryProto" in response for response in responses)
+    return ServerCase(
+        file,
+        name,
+        skip=_why_skipped(test) or ("it asks for rows in Protobuf" if proto else None),
+        error=_error(error),
+        statements=tuple(test.get("statements", ())),
+        properties=test.get("properties") or {},
+        topics=tuple(map(_topic, test.get("topics") or ())),
+        inputs=tuple(map(input_record, test.get("inputs") or ())),
+        outputs=tuple(map(output_record, test.get("outputs") or ())),
+        responses=responses,
+        waits_for_query=bool((test.get("inputConditions") or {}).get("waitForActivePushQuery")),
+        status=(error or {}).get("status"),
     )
 
 

@@ -6,16 +6,19 @@ from headrace.formats import jackson
 from headrace.formats.base import CodecError
 from headrace.testing.cases import CaseRecord, Json, Window
 from headrace.testing.comparing import same
-from headrace.testing.flows import Flow
 from headrace.testing.outcomes import CaseFailure
+from headrace.testing.wires import Wires
+from headrace.topics.records import Record
 
 
-def check_outputs(flow: Flow, topic: str, expected: list[CaseRecord]) -> None:
+def check_records(
+    wires: Wires, topic: str, expected: list[CaseRecord], records: list[Record]
+) -> None:
     try:
-        actual = [flow.decoded(record, topic) for record in flow.records(topic)]
+        actual = [wires.decoded(record, topic) for record in records]
     except (CodecError, ValueError) as e:
         raise CaseFailure(f"topic {topic} holds what cannot be read", "", str(e)) from e
-    key, value = flow.lenient(topic, "key"), flow.lenient(topic, "value")
+    key, value = wires.lenient(topic, "key"), wires.lenient(topic, "value")
     right = len(expected) == len(actual) and all(
         _is_expected(e, a, key, value) for e, a in zip(expected, actual, strict=True)
     )

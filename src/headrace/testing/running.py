@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
+from dataclasses import replace
 
 from headrace.model.errors import HeadraceError
-from headrace.testing.cases import Case, RecordCase
+from headrace.testing.cases import Case, RecordCase, ServerCase
 from headrace.testing.outcomes import CaseFailure, Outcome, Result, error_text
 from headrace.testing.planning import check_planning
 from headrace.testing.scripts import plan_script
@@ -27,6 +28,7 @@ def run_cases(
     direct: bool = False,
 ) -> Iterator[Outcome]:
     """The outcomes as they come."""
+    cases = [_passed_over(case, plan_only, direct) for case in cases]
     moving = [] if plan_only else [c for c in cases if c.skip is None and c.runs_queries]
     later = set(map(id, moving))
     for case in cases:
@@ -46,6 +48,12 @@ def run_cases(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _passed_over(case: Case, plan_only: bool, direct: bool) -> Case:
+    if isinstance(case, ServerCase) and case.skip is None and (plan_only or direct):
+        return replace(case, skip="it asks a server, which needs Kafka")
+    return case
 
 
 def judged_run(case: Case, run: Run) -> Outcome:

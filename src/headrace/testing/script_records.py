@@ -38,7 +38,7 @@ class ScriptRecords:
                 "nothing",
             )
         self._seen[source.topic] = at + 1
-        found = self._flow.row(records[at], source)
+        found = self._flow.wires.row(records[at], source)
         is_tombstone = records[at].value is None
         shown = {name: found[name] for name in wanted}
         if is_tombstone != tombstone or shown != wanted:

@@ -16,10 +16,11 @@ from typing import Self
 from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.spark.session import start_session
-from headrace.testing.cases import Case, RecordCase
+from headrace.testing.asking import Asking
+from headrace.testing.cases import Case, RecordCase, ServerCase
 from headrace.testing.direct import DirectGround
 from headrace.testing.flows import Flow
-from headrace.testing.outputs import check_outputs
+from headrace.testing.outputs import check_records
 from headrace.testing.planning import check_planning
 from headrace.testing.rehearsal import TEST_SETTINGS, Rehearsal
 from headrace.testing.script_records import ScriptRecords
@@ -108,6 +109,9 @@ class Stage:
                 self._run_records(case)
             case ScriptCase():
                 self._run_script(case)
+            case ServerCase():
+                label = f"case{next(self._numbers)}"
+                Asking(self._world, case, label, self._writer).run()
             case _:
                 raise TypeError(f"{type(case).__name__} is no kind of case")
 
@@ -132,7 +136,7 @@ class Stage:
             flow.feed(case.inputs)
             for topic in dict.fromkeys(record.topic for record in case.outputs):
                 expected = [record for record in case.outputs if record.topic == topic]
-                check_outputs(flow, topic, expected)
+                check_records(flow.wires, topic, expected, flow.records(topic))
 
     # ------------------------------------------------------------------------------- scripts
 

@@ -1,0 +1,263 @@
+"""Cases that ask a server: statements and queries in order, each with its answer.
+
+They run on an engine of their own, on the shared Kafka and Spark. Its topics get a prefix, so that
+cases do not meet.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+from headrace.engine.engine import Engine
+from headrace.engine.pulling import PullAnswer
+from headrace.engine.push import PushQuery
+from headrace.engine.world import World
+from headrace.formats import jackson
+from headrace.model.errors import HeadraceError
+from headrace.model.requests import Request, ResultRow
+from headrace.model.schema import Schema
+from headrace.model.types import Array, Map, SqlType, Struct, base_name
+from headrace.testing.cases import Json, ServerCase
+from headrace.testing.comparing import same
+from headrace.testing.outcomes import CaseFailure, error_text
+from headrace.testing.outputs import check_records
+from headrace.testing.rehearsal import TEST_SETTINGS, known
+from headrace.testing.schemas import registry_of
+from headrace.testing.wires import Wires
+from headrace.topics.admin import TopicSpec
+from headrace.topics.records import RecordReader, RecordWriter
+
+_TOPIC = re.compile(r"(kafka_topic\s*=\s*')", re.IGNORECASE)
+_QUERY = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+# How long an answer may take that does not come by itself.
+PATIENCE_SECONDS = 30.0
+STEP_SECONDS = 0.2
+
+
+class Asking:
+    """One case on an engine of its own."""
+
+    def __init__(self, world: World, case: ServerCase, label: str, writer: RecordWriter) -> None:
+        self._prefix = f"{label}-"
+        topics = [replace(t, name=self._prefix + t.name) for t in case.topics]
+        settings = world.settings.override(
+            {
+                "ksql.service.id": f"{label}_",
+                "ksql.output.topic.name.prefix": self._prefix,
+                "ksql.logging.processing.stream.auto.create": False,
+            }
+        )
+        self._world = replace(
+            world,
+            settings=settings,
+            registry=registry_of(topics),
+            data_dir=world.data_dir / label,
+        )
+        self._case = case
+        self._topics = topics
+        self._writer = writer
+        self._properties = {**_CLIENT_SETTINGS, **known(case.properties)}
+
+    def run(self) -> None:
+        with _opened(self._world) as engine:
+            self._engine = engine
+            subjects = [f"{t.name}-{side}" for t in self._topics for side in ("key", "value")]
+            self._wires = Wires(self._world, lambda: engine.catalog, subjects)
+            self._create_topics()
+            self._fed = False
+            try:
+                self._ask()
+                self._feed()
+            except HeadraceError as e:
+                self._check_error(e)
+                return
+            if self._case.error is not None:
+                raise CaseFailure("a statement should fail", self._case.error.message, "no error")
+            self._check_outputs()
+
+    def _create_topics(self) -> None:
+        partitions = {t.name: t.partitions or 1 for t in self._topics}
+        for record in self._case.inputs:
+            partitions.setdefault(self._prefix + record.topic, 1)
+        for statement in self._case.statements:
+            for name in re.findall(r"kafka_topic\s*=\s*'([^']+)'", statement, re.IGNORECASE):
+                partitions.setdefault(self._prefix + name, 1)
+        self._world.admin.create_all([TopicSpec(name, n) for name, n in partitions.items()])
+
+    # ------------------------------------------------------------------------ statements
+
+    def _ask(self) -> None:
+        answers = iter(self._case.responses)
+        for statement in self._case.statements:
+            text = _TOPIC.sub(rf"\g<1>{self._prefix}", statement)
+            if _QUERY.match(text):
+                self._query(text, next(answers, None))
+                continue
+            entities = self._engine.execute(Request(text, self._properties))
+            for entity in entities:
+                _check_entity(entity.to_json(), next(answers, None))
+
+    def _query(self, text: str, response: Json) -> None:
+        expected = (response or {}).get("query")
+        request = Request(text, self._properties)
+        if self._case.waits_for_query:
+            query = self._engine.query(request)
+            self._feed()
+        else:
+            self._feed()
+            query = self._engine.query(request)
+        try:
+            lines = _lines(query, len(expected or ()))
+        finally:
+            query.close()
+        if expected is not None and not _same_lines(expected, lines):
+            raise CaseFailure(f"other rows: {text}", _shown(expected), _shown(lines))
+
+    # --------------------------------------------------------------------------- records
+
+    def _feed(self) -> None:
+        """Writes the inputs, once, and lets the persistent queries work them off."""
+        if self._fed:
+            return
+        self._fed = True
+        for record in self._case.inputs:
+            here = replace(record, topic=self._prefix + record.topic)
+            self._writer.write(self._wires.encoded(here))
+        for query in self._engine.queries:
+            if query.streaming is not None:
+                query.streaming.processAllAvailable()
+
+    def _check_outputs(self) -> None:
+        reader = RecordReader(self._world.kafka, self._world.admin)
+        for topic in dict.fromkeys(record.topic for record in self._case.outputs):
+            there = self._prefix + topic
+            expected = [r for r in self._case.outputs if r.topic == topic]
+            check_records(self._wires, there, expected, list(reader.read(there)))
+
+    def _check_error(self, error: HeadraceError) -> None:
+        text = error_text(error).replace(self._prefix, "")
+        expected = self._case.error
+        if expected is None:
+            raise CaseFailure("a statement failed", "no error", text) from error
+        if expected.message not in text:
+            raise CaseFailure("the error has another text", expected.message, text) from error
+        status = self._case.status
+        if status is not None and status != error.error_code // 100:
+            raise CaseFailure("another status", str(status), str(error.error_code // 100))
+
+
+# What a client of ksqlDB's own tests sets for each request.
+_CLIENT_SETTINGS: Mapping[str, object] = {
+    "auto.offset.reset": "earliest",
+    "ksql.streams.cache.max.bytes.buffering": TEST_SETTINGS[
+        "ksql.streams.cache.max.bytes.buffering"
+    ],
+}
+
+
+@contextmanager
+def _opened(world: World) -> Iterator[Engine]:
+    engine = Engine(world)
+    engine.open()
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _check_entity(entity: Json, response: Json) -> None:
+    expected = (response or {}).get("admin")
+    if expected is not None and not _contained(expected, entity):
+        raise CaseFailure("another answer", _shown([expected]), _shown([entity]))
+
+
+def _contained(expected: Json, actual: Json) -> bool:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return all(name in actual and _contained(v, actual[name]) for name, v in expected.items())
+    return same(expected, actual)
+
+
+# ------------------------------------------------------------------------------ answers
+
+
+def _lines(query: PushQuery | PullAnswer, count: int) -> list[Json]:
+    """The answer's lines, until it ends, or as many are there as are waited for."""
+    lines: list[Json] = [{"header": {"queryId": query.id, "schema": str(query.schema)}}]
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    push = isinstance(query, PushQuery)
+    while time.monotonic() < deadline and not (push and _is_told(lines, count)):
+        batch = query.next_batch(STEP_SECONDS)
+        if batch is None:
+            break
+        lines += [{"row": _row(row, query.schema)} for row in batch]
+    if query.final_message is not None:
+        lines.append({"finalMessage": query.final_message})
+    return lines
+
+
+def _is_told(lines: Sequence[Json], count: int) -> bool:
+    return 0 < count <= len(lines)
+
+
+def _row(row: ResultRow, schema: Schema) -> Json:
+    columns = [answer_value(v, c.type) for v, c in zip(row.values, schema, strict=True)]
+    return {"columns": columns, "tombstone": True} if row.tombstone else {"columns": columns}
+
+
+def answer_value(value: object, type_: SqlType) -> Json:
+    """A value as the server writes it in a row."""
+    match type_, value:
+        case _, None:
+            return None
+        case Array(element), list():
+            return [answer_value(v, element) for v in value]
+        case Map(_, item), dict():
+            return {str(k): answer_value(v, item) for k, v in value.items()}
+        case Struct(fields), dict():
+            return {f.name: answer_value(value.get(f.name), f.type) for f in fields}
+        case _, bytes():
+            return jackson.encode_bytes(value)
+        case _, int() if base_name(type_) in _TIMES:
+            return _TIMES[base_name(type_)](value)
+    return value
+
+
+def _timestamp(value: int) -> str:
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}"
+
+
+def _time(value: int) -> str:
+    text = _timestamp(value).split("T")[1]
+    return text.removesuffix(".000").removesuffix(":00")
+
+
+_TIMES = {
+    "DATE": lambda value: str(date(1970, 1, 1) + timedelta(days=value)),
+    "TIME": _time,
+    "TIMESTAMP": _timestamp,
+}
+
+
+def _same_lines(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
+    return len(expected) == len(actual) and all(
+        _same_line(e, a) for e, a in zip(expected, actual, strict=True)
+    )
+
+
+def _same_line(expected: Json, actual: Json) -> bool:
+    header = expected.get("header")
+    if header is None or "header" not in actual:
+        return same(expected, actual)
+    found = actual["header"]
+    start = header.get("queryId|starts_with", "")
+    return bool(header.get("schema") == found["schema"] and found["queryId"].startswith(start))
+
+
+def _shown(lines: Sequence[Json]) -> str:
+    return "\n".join(map(jackson.dump, lines))

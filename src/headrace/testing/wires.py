@@ -1,0 +1,97 @@
+"""The records of all topics of a case, as bytes and as what test files say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from headrace.catalog.catalog import Catalog
+from headrace.engine.layouts import source_layout
+from headrace.engine.world import World
+from headrace.formats.base import RegistryFormat, RegistrySchema, Side
+from headrace.model.errors import HeadraceError
+from headrace.model.schema import ROWTIME
+from headrace.model.sources import Source, WindowType
+from headrace.testing.cases import CaseRecord
+from headrace.testing.wire import Wire, split_window, wire_of, with_window, written_layout
+from headrace.topics.records import NewRecord, Record
+
+
+class Wires:
+    """Finds for each topic the source that tells how its records lie there.
+
+    `earlier` names the subjects whose schemas were there before the statements: records that are
+    written bear them.
+    """
+
+    def __init__(
+        self, world: World, catalog: Callable[[], Catalog], earlier: Collection[str]
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._earlier = earlier
+        self._made: dict[tuple[str, Side, bool], Wire] = {}
+
+    def encoded(self, record: CaseRecord) -> NewRecord:
+        key = self._wire(record.topic, "key", written=True).encode(record.key)
+        return NewRecord(
+            record.topic,
+            with_window(key, record.window),
+            self._wire(record.topic, "value", written=True).encode(record.value),
+            record.headers,
+            record.timestamp,
+        )
+
+    def decoded(self, record: Record, topic: str) -> CaseRecord:
+        key, window = record.key, None
+        source = self._source(topic)
+        if source.window is not None:
+            session = source.window.type is WindowType.SESSION
+            key, window = split_window(key, session, source.window.size_ms)
+        return CaseRecord(
+            topic,
+            self._wire(topic, "key").decode(key),
+            self._wire(topic, "value").decode(record.value),
+            record.timestamp,
+            window,
+            record.headers,
+        )
+
+    def row(self, record: Record, source: Source) -> dict[str, object]:
+        """A record's columns, and its time."""
+        row: dict[str, object] = {ROWTIME: record.timestamp}
+        key = record.key
+        if source.window is not None:
+            session = source.window.type is WindowType.SESSION
+            key, _ = split_window(key, session, source.window.size_ms)
+        sides: list[tuple[Side, bytes | None]] = [("key", key), ("value", record.value)]
+        for side, data in sides:
+            format_, layout = source_layout(self._world, source, side)
+            decoded = format_.python(layout).decode(data) if layout.columns else None
+            row |= decoded or {c.name: None for c in layout.columns}
+        return row
+
+    def lenient(self, topic: str, side: Side) -> bool:
+        return self._wire(topic, side).lenient
+
+    def _source(self, topic: str) -> Source:
+        found = [s for s in self._catalog().sources() if s.topic == topic]
+        if not found:
+            raise HeadraceError(f"No stream or table of the test has the topic '{topic}'.")
+        return found[-1]
+
+    def _wire(self, topic: str, side: Side, written: bool = False) -> Wire:
+        made = self._made.get((topic, side, written))
+        if made is None:
+            made = self._made[topic, side, written] = self._new_wire(topic, side, written)
+        return made
+
+    def _new_wire(self, topic: str, side: Side, written: bool) -> Wire:
+        format_, layout = source_layout(self._world, self._source(topic), side)
+        subject, registry = f"{topic}-{side}", self._world.registry
+        if written and isinstance(format_, RegistryFormat) and subject in self._earlier:
+            found = registry.latest(subject) if registry is not None else None
+            assert registry is not None and found is not None
+            imported = tuple(registry.referenced(found).items())
+            schema = RegistrySchema(found.text, found.type, imported)
+            layout = written_layout(format_, layout, found.id, schema)
+        return wire_of(format_, layout)
