@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import signal
 import threading
@@ -49,6 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--filter", metavar="TEXT", help="cases whose file or name holds this")
     parser.add_argument(
+        "--sample", type=int, metavar="N", help="of the cases, a choice of N; always the same"
+    )
+    parser.add_argument(
         "--plan-only", action="store_true", help="check statements, but run no query"
     )
     parser.add_argument(
@@ -72,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     loaded = _load(args)
     gaps = Gaps(read_gaps(args.gaps) if args.gaps else ())
     cases = [c for c in loaded if SELECTIONS[args.select](c) and _wanted(c, args.filter)]
+    cases = _sampled(cases, args.sample)
     if not cases:
         console.print("There is no such case.")
         return USAGE
@@ -110,6 +115,15 @@ def _ended_in_order() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _sampled(cases: list[Case], count: int | None) -> list[Case]:
+    """Cases from everywhere: which ones, their names alone decide."""
+    if count is None:
+        return cases
+    chosen = sorted(cases, key=lambda c: hashlib.sha256(c.name.encode()).digest())[:count]
+    kept = set(map(id, chosen))
+    return [case for case in cases if id(case) in kept]
 
 
 def _load(args: argparse.Namespace) -> Sequence[Case]:
