@@ -40,7 +40,7 @@ check: .venv/.ready
 # One process for each part: a process has one JVM, and the parts want theirs set up differently.
 PARTS := e2e/test_doors.py e2e/test_headers.py e2e/test_processing_log.py e2e/test_recovery.py \
   testing topics kernels engine
-MORE := e2e/test_pseudocolumns.py formats functions plan
+MORE := cli e2e/test_pseudocolumns.py formats functions plan
 
 test: setup check
 	@for part in $(PARTS); do \

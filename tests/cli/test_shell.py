@@ -17,6 +17,9 @@ from headrace.cli.statements import is_complete
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>78]|\x1b\][^\x07]*\x07|\r")
 SOURCES = Path(__file__).parents[2] / "src"
 
+# Processes in real terminals, with patience of seconds: not for a machine that is busy with others.
+pytestmark = pytest.mark.heavy
+
 
 class Terminal:
     """A shell in a pseudo-terminal: type, and wait for what it shows."""
@@ -50,7 +53,7 @@ class Terminal:
     def text(self):
         return ESCAPES.sub("", self.raw)
 
-    def expect(self, wanted, seconds=15):
+    def expect(self, wanted, seconds=60):
         """What was shown up to and including `wanted`, from where the last one ended."""
         deadline = time.monotonic() + seconds
         while True:
