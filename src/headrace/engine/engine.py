@@ -427,6 +427,7 @@ class Engine:
                 self.queries.remove(query.id)
                 self._forget(query)
             for source in list(self.catalog.sources()):
+                self.pulls.forget(source)
                 if source.is_sink and any(re.fullmatch(p, source.topic) for p in delete_topics):
                     self.world.admin.delete(source.topic)
             self.catalog = Catalog()

@@ -103,7 +103,7 @@ class PreparedLookups:
         """Remembers a query that was answered, if the next one like it can be answered at once."""
         taken = _taken_apart(request)
         columns = direct_projection(plan)
-        if taken is None or columns is None or not _is_whole_key(plan):
+        if taken is None or columns is None or reader.may_wait or not _is_whole_key(plan):
             return
         compared = _compared(query.where)
         if compared is None or [value for _, value in compared] != list(taken[1]):

@@ -30,6 +30,9 @@ class RowReader:
     def __init__(self, world: World, source: Source) -> None:
         self._world = world
         self.source = source
+        formats = (FORMATS[source.key.format], FORMATS[source.value.format])
+        # Others may register schemas that were not there when we looked: we then look again.
+        self.may_wait = not source.is_sink and any(isinstance(f, RegistryFormat) for f in formats)
         self._suffix = _suffix(source)
         self._key_names = [c.name for c in source.schema.key]
         self._has_headers = bool(source.schema.headers)
@@ -65,10 +68,7 @@ class RowReader:
             return None
 
     def _codecs_may_be_old(self) -> bool:
-        """A writer may have registered a schema that was not there when we looked."""
-        formats = (self.source.key.format, self.source.value.format)
-        registered = any(isinstance(FORMATS[f], RegistryFormat) for f in formats)
-        return registered and time.monotonic() - self._loaded_at > RELOAD_SECONDS
+        return self.may_wait and time.monotonic() - self._loaded_at > RELOAD_SECONDS
 
     def _row(self, record: StoredRecord) -> dict[str, Any] | None:
         key = record.key[: -self._suffix] if self._suffix else record.key

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.model.settings import Settings, check_editable
+from headrace.model.errors import StatementError
+from headrace.model.settings import SETTINGS, Settings, canonical, check_editable, passes_through
 from headrace.sql import ast
 
 # The statements that `Session.takes` takes.
@@ -36,10 +37,12 @@ class Session:
         """Whether the statement was about the session itself; if so, it is done."""
         match statement:
             case ast.SetProperty(name, value):
+                _check_known(name)
                 check_editable(name)
                 Settings({name: value})
                 self.properties[name] = value
             case ast.UnsetProperty(name):
+                _check_known(name)
                 self.properties.pop(name, None)
             case ast.DefineVariable(name, value):
                 self.variables[name] = value
@@ -48,3 +51,8 @@ class Session:
             case _:
                 return False
         return True
+
+
+def _check_known(name: str) -> None:
+    if canonical(name) not in SETTINGS and not passes_through(name):
+        raise StatementError(f"Unknown property: {name}")
