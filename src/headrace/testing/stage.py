@@ -40,6 +40,11 @@ SPARK = {
     "spark.sql.streaming.pollingDelay": "5",
     "spark.sql.streaming.minBatchesToRetain": "2",
 }
+# For a handful of rows it takes longer to compile an expression than to interpret it.
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 # Topics are made ahead of need, many in one go.
 TOPICS_AHEAD = 50
 
@@ -76,7 +81,8 @@ class Stage:
         jars = ensure_jars(self._tell)
         kafka = self._kafka(folder, jars)
         self._tell("Starting Spark")
-        spark = start_session(jars.spark, SPARK, folder / "spark")
+        settings = {**SPARK, **INTERPRETED} if self._direct else SPARK
+        spark = start_session(jars.spark, settings, folder / "spark")
         self._parts.callback(spark.stop)
         self._world = World(
             settings=Settings(
