@@ -41,7 +41,7 @@ LEAVES = (
     Decimal(38, 5),
 )
 STRINGS = ("", "x", "é😀", "1.5", "-2.0E5", "[1]", '{"a":1}', "true", "a,b", ' "q" ', "12", "#-\n")
-NAMES = ("ID", "NAME", "lower", "MixedCase", "A_B", "X1")
+NAMES = ("ID", "NAME", "name", "MixedCase", "A_B", "X1")
 
 
 class Samples:

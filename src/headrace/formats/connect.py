@@ -114,6 +114,16 @@ def reader(type_: SqlType, shape: Shape, path: str = "") -> Reader:
     return lambda value: None if value is None else read(value)
 
 
+def is_same(type_: SqlType, shape: Shape) -> bool:
+    """Whether a value of the shape is, as it stands, one of the type."""
+    match type_:
+        case Array(element):
+            return shape.value is not None and is_same(element, shape.value)
+        case Map() | Struct() | Decimal():
+            return False
+    return base_name(type_) != "STRING" or shape.kind == "string"
+
+
 def _reader(type_: SqlType, shape: Shape, path: str) -> Reader:
     match type_:
         case Array(element):

@@ -226,13 +226,11 @@ class DelimitedColumns(NativeFirst):
         delimiter = self._delimiter
         texts = []
         for i, column in enumerate(self.layout.columns):
-            value = row[column.name]
-            text = _native_text(value, column.type)
-            if i == 0 or base_name(column.type) == "STRING" or _in_numbers(delimiter):
-                text = F.when(
-                    text.rlike(_quoting(delimiter, first=i == 0)),
-                    F.concat(F.lit('"'), F.replace(text, F.lit('"'), F.lit('""')), F.lit('"')),
-                ).otherwise(text)
+            text = _native_text(row[column.name], column.type)
+            quoting = _needs_quotes(text, column.type, delimiter, first=i == 0)
+            if quoting is not None:
+                doubled = F.replace(text, F.lit('"'), F.lit('""'))
+                text = F.when(quoting, F.concat(F.lit('"'), doubled, F.lit('"'))).otherwise(text)
             texts.append(F.coalesce(text, F.lit("")))
         joined = F.concat_ws(delimiter, *texts)
         return Fallible(F.when(row.isNotNull(), joined).cast("binary"))
@@ -247,18 +245,26 @@ def _literal(delimiter: str) -> str:
     return delimiter if delimiter.isalnum() or delimiter in ",;:\t " else f"\\{delimiter}"
 
 
-def _in_numbers(delimiter: str) -> bool:
-    """Whether what is not a string may contain the delimiter too."""
-    return delimiter.isalnum() or delimiter in "+-./="
+def _needs_quotes(
+    text: SparkColumn, type_: SqlType, delimiter: str, *, first: bool
+) -> SparkColumn | None:
+    """Whether the CSV library puts the text in quotes; None where it never does.
 
-
-def _quoting(delimiter: str, *, first: bool) -> str:
-    """Matches the texts that the CSV library puts in quotes."""
-    forms = [r"^[\x00-#]", r"[\x00-\x20]$", rf'[\r\n"\x{{{ord(delimiter):x}}}]']
-    if first:
-        forms += ["^[^0-9A-Za-z]", "^$"]
-    # Without MULTILINE, `$` also matches before a last line end, which is quoted anyway.
-    return "|".join(forms)
+    Comparisons of whole texts stand for those of first characters: they are cheaper than patterns.
+    """
+    conditions = []
+    free = base_name(type_) == "STRING"
+    if free or delimiter.isalnum() or delimiter in "+-./=":
+        conditions.append(text.contains(delimiter))
+    if free:
+        conditions += [text.contains(c) for c in ('"', "\n", "\r")]
+        conditions.append((text != "") & ((text < "$") | (F.substring(text, -1, 1) <= " ")))
+    if first and free:
+        starts = (text.between(a, b + "\U0010ffff") for a, b in ("09", "AZ", "az"))
+        conditions.append(~reduce(or_, starts))
+    elif first:  # of other types, only what is negative starts with something else
+        conditions.append(text < "0")
+    return reduce(or_, conditions) if conditions else None
 
 
 @dataclass(frozen=True)
@@ -269,13 +275,17 @@ class _Parsed:
 
 def _native_integer(text: SparkColumn, type_: SqlType) -> _Parsed:
     value = text.cast(spark_type(type_))
-    return _Parsed(value, value.cast("string") != text)
+    return _Parsed(value, value.isNull() | _is_lax(text))
+
+
+def _is_lax(text: SparkColumn) -> SparkColumn:
+    """Whether Spark may read a number from it where Java does not: fractions, spaces around."""
+    return text.contains(".") | (text < "!") | (F.substring(text, -1, 1) < "!")
 
 
 def _native_time(text: SparkColumn, type_: SqlType) -> _Parsed:
     value = text.cast("int")
-    canonical = (value.cast("string") == text) & value.between(0, java.MILLIS_PER_DAY)
-    return _Parsed(value, ~canonical)
+    return _Parsed(value, ~value.between(0, java.MILLIS_PER_DAY) | _is_lax(text))
 
 
 def _native_double(text: SparkColumn, type_: SqlType) -> _Parsed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -36,25 +36,71 @@ _SPARE_DIGITS = 10
 
 
 class JsonColumns(NativeFirst):
-    """`from_json` with typed fields in the spellings that occur; all else is left to Python.
+    """`from_json` with typed fields, named in capitals or in lower case; all else is Python's.
 
     A field that Spark's parser does not take as it stands (a number in quotes, a fraction for an
-    integer), that may be there in a third spelling, or whose text may not have been a string,
+    integer), that may be there in another spelling, or whose text may not have been a string,
     sends the one record to the Python face.
     """
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        return JsonParser(self.layout.type, any_case=True).attempt(data.cast("string"))
+        text = data.cast("string")
+        declared, lower = self._parsers()
+        if lower is None:
+            return F.struct(declared.attempt(text).alias("declared"))
+        # One spelling is tried, the other only if a name is not found at all: most writers keep
+        # to one, and looking for both would cost more than telling them apart.
+        in_capitals = reduce(or_, (text.contains(n) for n in self._telling_names()))
+        return F.struct(
+            F.when(in_capitals, declared.attempt(text)).alias("declared"),
+            F.when(~in_capitals, lower.attempt(text)).alias("lower"),
+        )
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
-        parser = JsonParser(self.layout.type, any_case=True)
-        value, unsure = parser.settle(attempt, data.cast("string"))
+        text = data.cast("string")
+        declared, lower = self._parsers()
+        value, unsure = declared.settle(attempt["declared"], text)
+        if lower is not None:
+            other, other_unsure = lower.settle(attempt["lower"], text)
+            in_lower = attempt["lower"].isNotNull()
+            value = F.when(in_lower, other).otherwise(value)
+            unsure = F.when(in_lower, other_unsure).otherwise(unsure)
         if self.layout.wrapped:
             return value, unsure
         return F.struct(value.alias(self.layout.columns[0].name)), unsure
 
+    def _parsers(self) -> tuple[JsonParser, JsonParser | None]:
+        """For names as declared, and for those that were not quoted in lower case."""
+        type_ = self.layout.type
+        declared = JsonParser(type_, lambda name: name, any_case=True)
+        if not self._telling_names():
+            return declared, None
+        return declared, JsonParser(type_, _in_lower_case, any_case=True)
+
+    def _telling_names(self) -> list[str]:
+        """The first few quoted names that a text in capitals has and one in lower case has not.
+
+        None where lower case would make two columns one.
+        """
+        structs = [t for t in walk(self.layout.type) if isinstance(t, Struct)]
+        for struct in structs:
+            if len({_in_lower_case(f.name) for f in struct.fields}) < len(struct.fields):
+                return []
+        names = [f.name for f in structs[0].fields] if structs else []
+        telling = [n for n in names if _is_unquoted(n) and n != n.lower()]
+        return [jackson.string(n) for n in telling[:2]]
+
     def encode(self, row: SparkColumn) -> Fallible:
         return Fallible(json_text(self.layout, row).cast("binary"))
+
+
+def _is_unquoted(name: str) -> bool:
+    """Names that were not quoted in SQL are in capitals, and match in any case."""
+    return name == name.upper()
+
+
+def _in_lower_case(name: str) -> str:
+    return name.lower() if _is_unquoted(name) else name
 
 
 def json_text(layout: Layout, row: SparkColumn) -> SparkColumn:
@@ -79,11 +125,15 @@ class _Settled:
 
 
 class JsonParser:
-    """Reads texts as values of a type, and says of which it is not sure."""
+    """Reads texts as values of a type, fields being spelled in one way; says where it is unsure.
 
-    def __init__(self, type_: SqlType, *, any_case: bool) -> None:
+    With `any_case`, a field that is not found may still be there in yet another spelling.
+    """
+
+    def __init__(self, type_: SqlType, spell: Callable[[str], str], *, any_case: bool) -> None:
         self._type = type_
-        self._names_in_any_case = any_case
+        self._spell = spell
+        self._any_case = any_case
 
     def attempt(self, text: SparkColumn) -> SparkColumn:
         if isinstance(self._type, Struct):
@@ -104,30 +154,14 @@ class JsonParser:
             items = F.json_array_length(F.concat(F.lit("["), text, F.lit("]")))
             unsure |= ~items.eqNullSafe(1)
         if settled.missing is not None:
-            unsure |= settled.missing & text.rlike(self._other_spelling(self._type))
+            unsure |= settled.missing & text.rlike(self._other_spelling())
         if settled.unsure is not None:
             unsure |= settled.unsure
         return settled.value, F.coalesce(unsure, F.lit(False))
 
-    def _any_case(self, name: str) -> bool:
-        """Names that were not quoted are in capitals, and match in any case."""
-        return self._names_in_any_case and name == name.upper()
-
-    def _spellings(self, struct: Struct) -> Iterator[tuple[str, SqlType, tuple[str, ...]]]:
-        """Each field with the names that Spark looks for: its own and maybe the lower-case one."""
-        names = {f.name for f in struct.fields}
-        for field in struct.fields:
-            lower = field.name.lower()
-            if self._any_case(field.name) and lower not in names:
-                yield field.name, field.type, (field.name, lower)
-            else:
-                yield field.name, field.type, (field.name,)
-
     def _parse_fields(self, struct: Struct) -> list[spark.StructField]:
         return [
-            spark.StructField(spelling, self._parse_type(type_))
-            for _, type_, spellings in self._spellings(struct)
-            for spelling in spellings
+            spark.StructField(self._spell(f.name), self._parse_type(f.type)) for f in struct.fields
         ]
 
     def _parse_type(self, type_: SqlType) -> spark.DataType:
@@ -194,23 +228,24 @@ class JsonParser:
         values: list[SparkColumn] = []
         unsure: list[SparkColumn] = []
         missing: list[SparkColumn] = []
-        for name, type_, spellings in self._spellings(struct):
-            found = [
-                self._settle(type_, parsed[spelling], text, (spelling,)) for spelling in spellings
-            ]
-            value = F.coalesce(*(f.value for f in found)) if len(found) > 1 else found[0].value
-            values.append(value.alias(name))
-            unsure.extend(f.unsure for f in found if f.unsure is not None)
-            missing.extend(f.missing for f in found if f.missing is not None)
-            if self._any_case(name):
-                missing.append(value.isNull())
+        for f in struct.fields:
+            name = self._spell(f.name)
+            found = self._settle(f.type, parsed[name], text, (name,))
+            values.append(found.value.alias(f.name))
+            if found.unsure is not None:
+                unsure.append(found.unsure)
+            if found.missing is not None:
+                missing.append(found.missing)
+            if self._any_case and _is_unquoted(f.name):
+                missing.append(found.value.isNull())
         return _Settled(F.struct(*values), _any(unsure), _any(missing))
 
-    def _other_spelling(self, type_: SqlType) -> str:
+    def _other_spelling(self) -> str:
         """Matches a text that has a field in a spelling that Spark did not look for."""
-        structs = [t for t in walk(type_) if isinstance(t, Struct)]
-        known = {s for struct in structs for _, _, names in self._spellings(struct) for s in names}
-        names = {f.name for struct in structs for f in struct.fields if self._any_case(f.name)}
+        structs = [t for t in walk(self._type) if isinstance(t, Struct)]
+        fields = [f for struct in structs for f in struct.fields]
+        names = {f.name for f in fields if _is_unquoted(f.name)}
+        known = {self._spell(name) for name in names}
         known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
         escaped = r'"[^"\\]*\\u[^"]*"\s*:'
         return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'

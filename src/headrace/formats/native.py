@@ -8,7 +8,7 @@ decoded by the format's Python face, batch by batch, so that both faces agree to
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -200,14 +200,13 @@ def _apply(convert: Callable[[Any], Any] | None, value: Any) -> Any:
 
 def _encode(format_name: str, layout: Layout, rows: pa.Array) -> pa.Array:
     encode = _codec(format_name, layout).encode
-    convert = _plain_value(layout.struct)
     data: list[bytes | None] = []
     errors: list[str | None] = []
-    for row in rows.to_pylist():
+    for row in _rows(layout.struct, rows):
         error = None
         encoded = None
         try:
-            encoded = encode(_apply(convert, row))
+            encoded = encode(row)
         except CodecError as e:
             error = e.message
         data.append(encoded)
@@ -215,6 +214,30 @@ def _encode(format_name: str, layout: Layout, rows: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(
         [pa.array(data, pa.binary()), pa.array(errors, pa.string())], names=["data", "error"]
     )
+
+
+def _rows(struct: Struct, rows: pa.StructArray) -> Iterator[Row | None]:
+    """Rows out of columns, one list each: several times faster than Arrow's own dicts."""
+    names = [f.name for f in struct.fields]
+    columns = []
+    for field, column in zip(struct.fields, rows.flatten(), strict=True):
+        values = _values(column)
+        if (convert := _plain_value(field.type)) is not None:
+            values = [None if v is None else convert(v) for v in values]
+        columns.append(values)
+    valid = _values(rows.is_valid())
+    for present, *values in zip(valid, *columns, strict=True):
+        yield dict(zip(names, values, strict=True)) if present else None
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if column.null_count == 0 and (
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_boolean(column.type)
+    ):
+        return column.to_numpy(zero_copy_only=False).tolist()  # type: ignore[no-any-return]
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def _plain_value(type_: SqlType) -> Callable[[Any], Any] | None:

@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal as Number
+from operator import attrgetter
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -274,26 +275,66 @@ def _field_shape(file: ProtoFile, f: FieldDescriptor, outer: tuple[str, ...]) ->
 Reader = Callable[[Any], Any]
 
 
-def message_reader(message: Descriptor, names: set[str] | None = None) -> Reader:
-    """How a message becomes a value in Connect's terms; of `names` only, if given."""
+def row_reader(struct: Struct, message: Descriptor, found: Shape) -> Reader:
+    """How a message becomes a row: reading and converting at once, as most do not convert."""
+    matched = connect.matched_fields(struct.fields, found)
+    sources = {f.name: f for f in message.fields if not _in_real_oneof(f)}
+    if any(name not in sources for name, _ in matched.values()):  # a oneof is a column
+        convert, read_all = connect.reader(struct, found), message_reader(message)
+        return lambda value: convert(read_all(value))
+    parts: list[tuple[str, str, bool, Reader | None]] = []
+    for column in struct.fields:
+        if column.name in matched:
+            name, part = matched[column.name]
+            source = sources[name]
+            read = _value_reader(source)
+            if not connect.is_same(column.type, part):
+                read = _then(read, connect.reader(column.type, part))
+            parts.append((column.name, name, source.has_presence, read))
+    missing = dict.fromkeys(f.name for f in struct.fields if f.name not in matched)
+    columns = [column for column, *_ in parts]
+    if len(parts) > 1 and all(read is None and not optional for _, _, optional, read in parts):
+        take = attrgetter(*(name for _, name, _, _ in parts))
+        if missing:
+            return lambda value: {**missing, **dict(zip(columns, take(value), strict=True))}
+        return lambda value: dict(zip(columns, take(value), strict=True))
+
+    def read_row(value: Any) -> dict[str, Any]:
+        row: dict[str, Any] = missing.copy()
+        for column, name, optional, read in parts:
+            if optional and not value.HasField(name):
+                row[column] = None
+            elif read is None:
+                row[column] = getattr(value, name)
+            else:
+                row[column] = read(getattr(value, name))
+        return row
+
+    return read_row
+
+
+def _then(first: Reader | None, second: Reader) -> Reader:
+    return second if first is None else lambda value: second(first(value))
+
+
+def message_reader(message: Descriptor) -> Reader:
+    """How a message becomes a value in Connect's terms."""
     special = _special_reader(message)
     if special is not None:
         return special
-    singles: list[tuple[str, str | None, Reader | None]] = []
-    for f in message.fields:
-        if not _in_real_oneof(f) and (names is None or f.name in names):
-            # What has presence is null where it is not there; other fields have a default.
-            singles.append((f.name, f.name if f.has_presence else None, _value_reader(f)))
+    # What has presence is null where it is not there; other fields have a default.
+    singles = [
+        (f.name, f.has_presence, _value_reader(f)) for f in message.fields if not _in_real_oneof(f)
+    ]
     oneofs = [
         (_oneof_name(o), o.name, {f.name: _value_reader(f) for f in o.fields})
         for o in _real_oneofs(message)
-        if names is None or _oneof_name(o) in names
     ]
 
     def read(value: Any) -> dict[str, Any]:
         row: dict[str, Any] = {}
-        for name, presence, read_field in singles:
-            if presence is not None and not value.HasField(presence):
+        for name, optional, read_field in singles:
+            if optional and not value.HasField(name):
                 row[name] = None
             elif read_field is None:
                 row[name] = getattr(value, name)
@@ -398,28 +439,34 @@ def message_writer(message: Descriptor) -> Reader:
     special = _special_writer(message)
     if special is not None:
         return special
-    parts = [(f.name, _value_writer(f)) for f in message.fields if not _in_real_oneof(f)]
-    oneofs = [
-        (_oneof_name(o), {f.name: _value_writer(f) for f in o.fields})
-        for o in _real_oneofs(message)
-    ]
+    parts = {f.name: _value_writer(f) for f in message.fields if not _in_real_oneof(f)}
+    oneofs = {
+        _oneof_name(o): {f.name: _value_writer(f) for f in o.fields} for o in _real_oneofs(message)
+    }
+    if not oneofs and not any(parts.values()):
+        return lambda row: {k: v for k, v in row.items() if v is not None}
 
     def write(row: Any) -> dict[str, Any]:
         result = {}
-        for name, write_field in parts:
-            value = row.get(name)
-            if value is not None:
-                result[name] = write_field(value)
-        for name, members in oneofs:
-            for member, value in (row.get(name) or {}).items():
-                if value is not None:
-                    result[member] = members[member](value)
+        for name, value in row.items():
+            if value is None:
+                continue
+            if name in oneofs:
+                member, value = next((m, v) for m, v in value.items() if v is not None)
+                result[member] = _applied(oneofs[name][member], value)
+            else:
+                result[name] = _applied(parts[name], value)
         return result
 
     return write
 
 
-def _value_writer(f: FieldDescriptor) -> Reader:
+def _applied(write: Reader | None, value: Any) -> Any:
+    return value if write is None else write(value)
+
+
+def _value_writer(f: FieldDescriptor) -> Reader | None:
+    """None where the value is taken as it is."""
     if _is_map(f):
         return _map_writer(f)
     write = _item_writer(f)
@@ -429,12 +476,12 @@ def _value_writer(f: FieldDescriptor) -> Reader:
     def write_items(items: Any) -> list[Any]:
         if None in items:
             raise ValueError(f"Repeated field {f.name} cannot hold null")
-        return [write(x) for x in items]
+        return items if write is None else [write(x) for x in items]
 
     return write_items
 
 
-def _item_writer(f: FieldDescriptor) -> Reader:
+def _item_writer(f: FieldDescriptor) -> Reader | None:
     if f.message_type is not None:
         return message_writer(f.message_type)
     if f.type == FieldDescriptor.TYPE_ENUM:
@@ -448,17 +495,11 @@ def _item_writer(f: FieldDescriptor) -> Reader:
             return numbers[value]
 
         return write_enum
-    if f.type == FieldDescriptor.TYPE_STRING:
-        return _valid_text
     if f.type in _UNSIGNED:
         return lambda n: n & (1 << java.LONG_BITS) - 1
     if f.type in (FieldDescriptor.TYPE_UINT32, FieldDescriptor.TYPE_FIXED32):
         return lambda n: n & (1 << java.INT_BITS) - 1
-    return lambda value: value
-
-
-def _valid_text(value: str) -> str:
-    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    return None
 
 
 def _map_writer(f: FieldDescriptor) -> Reader:
@@ -466,11 +507,13 @@ def _map_writer(f: FieldDescriptor) -> Reader:
     assert entry is not None
     key, value = (_item_writer(x) for x in entry.fields)
     if entry.GetOptions().map_entry:
-        return lambda entries: {key(k): value(v) for k, v in entries.items() if v is not None}
+        return lambda entries: {
+            _applied(key, k): _applied(value, v) for k, v in entries.items() if v is not None
+        }
 
     def write(entries: Any) -> list[dict[str, Any]]:
         return [
-            {"key": key(k)} if v is None else {"key": key(k), "value": value(v)}
+            {"key": _applied(key, k)} | ({} if v is None else {"value": _applied(value, v)})
             for k, v in entries.items()
         ]
 
@@ -480,7 +523,7 @@ def _map_writer(f: FieldDescriptor) -> Reader:
 def _special_writer(message: Descriptor) -> Reader | None:
     if message.full_name in _WRAPPED:
         inner = _item_writer(message.fields[0])
-        return lambda value: {"value": inner(value)}
+        return lambda value: {"value": _applied(inner, value)}
     return _LOGICAL_WRITERS.get(message.full_name)
 
 

@@ -32,6 +32,8 @@ from headrace.model.schema import Column
 from headrace.model.types import Field, SqlType, Struct
 
 _NULLABLE = frozenset({"optional", "wrapper"})
+# How it is written that a message is the first of its schema.
+_FIRST = b"\0"
 
 
 def _check(columns: Sequence[Column], properties: Mapping[str, str]) -> None:
@@ -123,10 +125,14 @@ def _payload_reader(type_: SqlType, file: ProtoFile, message: Descriptor) -> Cal
     """Bytes of a message to a value of a SQL type; ValueError where they are none."""
     shape = proto_schema.shape(file, message)
     convert = connect.reader(type_, shape)
-    names = None
     if isinstance(type_, Struct) and shape.kind == "struct":
-        names = {name for name, _ in connect.matched_fields(type_.fields, shape).values()}
-    read = proto_schema.message_reader(message, names)
+        read = proto_schema.row_reader(type_, message, shape)
+    else:
+        read_message = proto_schema.message_reader(message)
+
+        def read(value: Any) -> Any:
+            return convert(read_message(value))
+
     parse = message_factory.GetMessageClass(message).FromString
 
     def decode(payload: bytes) -> Any:
@@ -134,7 +140,7 @@ def _payload_reader(type_: SqlType, file: ProtoFile, message: Descriptor) -> Cal
             parsed = parse(payload)
         except ProtoDecodeError as e:
             raise ValueError(f"Error deserializing Protobuf message\n{e}") from e
-        return convert(read(parsed))
+        return read(parsed)
 
     return decode
 
@@ -145,8 +151,7 @@ def _payload_writer(message: Descriptor, prepare: Callable[[Any], Any]) -> Calla
 
     def encode(value: Any) -> bytes:
         try:
-            made = make(**write(prepare(value)))
-            return made.SerializeToString(deterministic=True)
+            return make(**write(prepare(value))).SerializeToString(deterministic=True)
         except (TypeError, OverflowError) as e:
             raise ValueError(str(e)) from e
 
@@ -163,8 +168,11 @@ class ProtobufRows(RegisteredRows):
         file = proto_text.parse(schema.text, dict(schema.references))
         readers: dict[tuple[int, ...], Callable[[bytes], Any]] = {}
         type_ = self.layout.type
+        first = _FIRST[0]
 
         def decode(payload: bytes) -> Any:
+            if payload and payload[0] == first and (0,) in readers:
+                return readers[0,](payload[1:])
             source = avro_binary.Source(payload)  # numbers are written as Avro writes them
             count = source.integer()
             if not 0 <= count <= len(payload):
@@ -180,7 +188,7 @@ class ProtobufRows(RegisteredRows):
         if schema is None:
             file = proto_text.parse(self.own_schema().text, {})
             write = _payload_writer(file.message(), lambda value: value)
-            return lambda value: b"\0" + write(value)
+            return lambda value: _FIRST + write(value)
         file = proto_text.parse(schema.text, dict(schema.references))
         name = self.layout.option("fullSchemaName")
         message = file.message(name and name.strip())
@@ -208,7 +216,7 @@ def _indexes(file: ProtoFile, message: Descriptor) -> bytes:
     top = [m.name for m in file.proto.message_type]
     index = top.index(message.name) if message.name in top else 0
     if index == 0:
-        return b"\0"
+        return _FIRST
     out = bytearray()
     avro_binary.write_long(out, 1)
     avro_binary.write_long(out, index)

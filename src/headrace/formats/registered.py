@@ -59,7 +59,7 @@ class RegisteredRows(RowCodec):
         if layout.schema_id is not None:
             own = layout.physical or self.own_schema()
             self._schemas.setdefault(layout.schema_id, own)
-        self._readers: dict[int, Callable[[bytes], Any]] = {}
+        self._readers: dict[bytes, Callable[[bytes], Any]] = {}  # by header
         self._write: Callable[[Any], bytes] | None = None
 
     @abstractmethod
@@ -93,17 +93,19 @@ class RegisteredRows(RowCodec):
         return value  # type: ignore[no-any-return]
 
     def _reader(self, data: bytes) -> Callable[[bytes], Any]:
-        if not data or data[0] != 0:
-            raise ValueError("Unknown magic byte!")
-        if len(data) < HEADER_SIZE:
-            raise ValueError("Record is too short to bear a schema id")
-        (schema_id,) = struct.unpack_from(">I", data, 1)
-        if schema_id not in self._readers:
+        start = data[:HEADER_SIZE]
+        reader = self._readers.get(start)
+        if reader is None:
+            if not data or data[0] != 0:
+                raise ValueError("Unknown magic byte!")
+            if len(data) < HEADER_SIZE:
+                raise ValueError("Record is too short to bear a schema id")
+            (schema_id,) = struct.unpack_from(">I", data, 1)
             schema = self._schemas.get(schema_id)
             if schema is None:
                 raise ValueError(f"unknown schema id {schema_id}")
-            self._readers[schema_id] = self.payload_reader(schema)
-        return self._readers[schema_id]
+            reader = self._readers[start] = self.payload_reader(schema)
+        return reader
 
     def encode(self, row: Row | None) -> bytes | None:
         if row is None:
