@@ -8,7 +8,7 @@ from scalar_session import start
 
 from headrace.functions.declare import CallContext, Fallible, FunctionKind
 from headrace.functions.registry import REGISTRY, LambdaShape
-from headrace.functions.signatures import ANY, DECIMAL, Generic
+from headrace.functions.signatures import ANY, DECIMAL, Generic, has_generics
 from headrace.model.representation import spark_type
 from headrace.model.types import (
     BOOLEAN,
@@ -220,7 +220,7 @@ def calls():
         if function.kind is not FunctionKind.SCALAR or function.path != "internal":
             continue
         for overload in function.overloads:
-            generic = "T" in str([p.type for p in overload.signature.parameters])
+            generic = any(has_generics(p.type) for p in overload.signature.parameters)
             for chosen in GENERICS if generic else GENERICS[:1]:
                 if function.name in ("ARRAY_MAX", "ARRAY_MIN", "ARRAY_SORT") and isinstance(
                     chosen, (Array, Map)

@@ -94,14 +94,25 @@ def _is_index(token: str) -> bool:
 def _extracted(value: Column, path: str) -> Column:
     found = F.get_json_object(value, path)
     variant = F.try_variant_get(F.try_parse_json(value), path, "variant")
-    # Spark writes numbers with a fraction as Java's doubles; ksqlDB as they are.
-    exact = F.try_variant_get(F.try_parse_json(value), path, "decimal(36,18)")
-    digits = F.regexp_replace(plain_decimal(exact, Decimal(36, 18)), r"(\.\d*?)0+$", "$1")
-    number = F.regexp_replace(digits, r"\.$", ".0")
-    inexact = found.rlike(r"^-?\d+(\.\d+)?E-?\d+$")
     return F.when(found.isNull(), F.when(F.is_variant_null(variant), F.lit("null"))).otherwise(
-        F.when(inexact, F.coalesce(number, found)).otherwise(found)
+        F.when(found.rlike(r"^-?\d+\.\d+(E-?\d+)?$"), _as_written(value, variant, found)).otherwise(
+            found
+        )
     )
+
+
+def _as_written(value: Column, variant: Column, found: Column) -> Column:
+    """Spark writes a number with a fraction as a double; ksqlDB leaves it as it is.
+
+    What stands in the document and is the same double is the number as it was written.
+    """
+    numbers = F.regexp_extract_all(value, F.lit(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"), 0)
+    same = F.filter(
+        numbers,
+        lambda n: n.rlike("[.eE]") & (n.cast("double") == found.cast("double")),
+    )
+    written = F.coalesce(F.get(same, F.lit(0)), found)
+    return F.when(F.schema_of_variant(variant) == "STRING", found).otherwise(written)
 
 
 # ------------------------------------------------------------------------- JSON as Jackson has it
@@ -319,6 +330,8 @@ FUNCTIONS = (
             call('{"log": {"cloud": "gcp", "id": 4}}', "$.log.cloud", gives="gcp"),
             call('{"log": {"cloud": "gcp", "id": 4}}', "$.log", gives='{"cloud":"gcp","id":4}'),
             call('{"a": [1, {"b": 12345678.5}]}', "$.a[1].b", gives="12345678.5"),
+            call('{"a": 1.23450, "b": "1.0"}', "$.a", gives="1.23450"),
+            call('{"a": 1.23450, "b": "1.0"}', "$.b", gives="1.0"),
             call('{"a b": {"0": null}}', '$["a b"].0', gives="null"),
             call('{"a": 1}', "$.b", gives=None),
             failing("{", "$.b", error=_INVALID),

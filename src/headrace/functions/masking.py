@@ -34,11 +34,12 @@ def _masked(value: Column, masks: Sequence[Column], known: Sequence[object]) -> 
     if all(isinstance(k, str) and len(k) == 1 for k in known):
         upper, lower, digit, other = (F.lit(k) for k in known)
         return F.mask(value, upper, lower, digit, other)
-    # A null mask leaves its class alone.
+    # A null mask leaves its class alone: its expression matches nothing.
     for pattern, mark, mask in zip(_CLASSES, _MARKS, masks, strict=True):
-        value = F.when(mask.isNull(), value).otherwise(F.regexp_replace(value, pattern, mark))
+        wanted = F.when(mask.isNull(), F.lit("(?!)")).otherwise(F.lit(pattern))
+        value = F.regexp_replace(value, wanted, F.lit(mark))
     for mark, mask in zip(_MARKS, masks, strict=True):
-        value = F.when(mask.isNull(), value).otherwise(F.replace(value, F.lit(mark), mask))
+        value = F.replace(value, F.lit(mark), F.coalesce(mask, F.lit(mark)))
     return value
 
 

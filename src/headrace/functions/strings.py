@@ -223,7 +223,7 @@ def _found(
         following = F.position(part, value, at + 1)
         return F.when(F.length(part) == 0, at).when(at > 0, following).otherwise(F.lit(0))
 
-    more = F.least(occurrence, F.length(value) + 1)
+    more = F.when(value.isNotNull(), F.least(occurrence, F.length(value) + 1))
     steps = F.when(more > 1, F.sequence(F.lit(2), more)).otherwise(F.array().cast("array<int>"))
     return F.when(occurrence >= 1, F.aggregate(steps, first, next_place))
 
