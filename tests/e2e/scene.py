@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.client import Client, ClientError
+from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
 from headrace.topics.records import Headers, NewRecord, Record, RecordReader, RecordWriter
@@ -95,13 +96,17 @@ class Scene:
 
     def push(self, text: str, count: int, **properties: object) -> list[tuple[object, ...]]:
         """The first rows of a push query."""
-        rows = []
+        rows: list[tuple[object, ...]] = []
         named = {k.replace("__", "."): v for k, v in properties.items()}
-        with self.client.stream(text, properties=named) as stream:
+        client = Client(self.url, properties={**self.client.properties, **named})
+        with client, client.stream(text) as stream, suppress(ConnectionFailed):
+            patience = threading.Timer(PATIENCE, client.close_query, [stream.query_id])
+            patience.start()
             for row in stream:
                 rows.append(tuple(row))
                 if len(rows) == count:
                     break
+            patience.cancel()
         return rows
 
     def pull(self, text: str) -> list[tuple[object, ...]]:

@@ -24,8 +24,8 @@ def sources(scene):
     )
     scene.write(
         "users",
-        record({"NAME": "Ann", "N": 1}, key="a", at=250),
         record({"NAME": "Bob", "N": 2}, key="b", at=50),
+        record({"NAME": "Ann", "N": 1}, key="a", at=250),
     )
     scene.sql(
         """

@@ -11,7 +11,15 @@ from headrace.formats.base import Format, Layout
 from headrace.functions.declare import CallContext
 from headrace.functions.registry import REGISTRY
 from headrace.model.fallible import Fallible
-from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, WINDOWEND, WINDOWSTART
+from headrace.model.representation import spark_type
+from headrace.model.schema import (
+    HEADERS_TYPE,
+    ROWOFFSET,
+    ROWPARTITION,
+    ROWTIME,
+    WINDOWEND,
+    WINDOWSTART,
+)
 from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, STRING
 from headrace.plan import nodes as n
@@ -159,16 +167,12 @@ def _long(data: Column) -> Column:
 
 
 def _header(key: str | None) -> Column:
-    headers = F.coalesce(
-        F.transform(
-            column("$headers"),
-            lambda h: F.struct(h["key"].alias("KEY"), h["value"].alias("VALUE")),
-        ),
-        F.array().cast("array<struct<KEY:string,VALUE:binary>>"),
-    )
-    if key is None:
-        return headers
-    return F.try_element_at(F.filter(headers, lambda h: h["KEY"] == key), F.lit(-1))["VALUE"]
+    """The last header of that key, or all of them."""
+    headers = column("$headers")  # null if there are none
+    if key is not None:
+        return F.try_element_at(F.filter(headers, lambda h: h["key"] == key), F.lit(-1))["value"]
+    type_ = spark_type(HEADERS_TYPE)
+    return F.coalesce(headers.cast(type_), F.array().cast(type_))
 
 
 def _record_time(node: n.ReadSource | n.Write, at: Mapping[str, Column]) -> Fallible:
