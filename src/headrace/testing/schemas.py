@@ -10,7 +10,7 @@ from headrace.model.sources import Source
 from headrace.testing.cases import CaseSchema, CaseTopic
 from headrace.topics.registry.client import InMemoryRegistry
 from headrace.topics.registry.core import SchemaRegistry
-from headrace.topics.registry.schema import Reference, Schema, SchemaType
+from headrace.topics.registry.schema import Reference, RegisteredSchema, Schema, SchemaType
 
 _TYPES: dict[str, SchemaType] = {
     "AVRO": "AVRO",
@@ -19,6 +19,7 @@ _TYPES: dict[str, SchemaType] = {
     "PROTOBUF": "PROTOBUF",
 }
 _SIDES: tuple[Side, Side] = ("key", "value")
+_FIRST_REFERENCE_ID = 1000
 
 
 def registry_of(topics: Sequence[CaseTopic], declared: Iterable[Source] = ()) -> InMemoryRegistry:
@@ -41,16 +42,28 @@ def registry_of(topics: Sequence[CaseTopic], declared: Iterable[Source] = ()) ->
 
 
 def _register(registry: SchemaRegistry, subject: str, schema: CaseSchema) -> None:
+    """Cases name the ids of topics' schemas, never of those that these refer to: they lie apart."""
     type_ = _TYPES[schema.format]
+    id_ = schema.id
+    if id_ is None and schema.references:
+        id_ = registry.last_id + 1
     references = []
     for reference in schema.references:
-        place = registry.register(reference.subject, Schema(reference.text, type_))
+        apart = max(registry.last_id, _FIRST_REFERENCE_ID) + 1
+        place = _put(registry, reference.subject, Schema(reference.text, type_), apart)
         references.append(Reference(reference.name, reference.subject, place.version))
-    if schema.id is not None:  # only then may one choose an id
-        registry.set_mode("IMPORT", subject)
-    registry.register(subject, Schema(schema.text, type_, tuple(references)), id_=schema.id)
-    if schema.id is not None:
-        registry.set_mode("READWRITE", subject)
+    _put(registry, subject, Schema(schema.text, type_, tuple(references)), id_)
+
+
+def _put(
+    registry: SchemaRegistry, subject: str, schema: Schema, id_: int | None
+) -> RegisteredSchema:
+    if id_ is None:
+        return registry.register(subject, schema)
+    registry.set_mode("IMPORT", subject, force=True)  # only then may one choose an id
+    place = registry.register(subject, schema, id_=id_)
+    registry.set_mode("READWRITE", subject)
+    return place
 
 
 def _register_declared(registry: SchemaRegistry, source: Source) -> None:
