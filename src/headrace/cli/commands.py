@@ -48,6 +48,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace start --port 8088 --data-dir ./data",
     ),
     Command(
+        "run",
+        "Start a server that runs the statements of a file; nobody can change them from outside.",
+        "headrace.cli.run",
+        "headrace run pipeline.sql --kafka broker:9092 --data-dir /var/lib/headrace",
+    ),
+    Command(
         "cli",
         "Talk to a server: interactively, or with -e and -f as part of a script.",
         "headrace.cli.shell",

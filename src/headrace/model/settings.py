@@ -329,6 +329,13 @@ _SETTINGS = (
         "Whether ${name} in statements is replaced.",
         editable=True,
     ),
+    Setting(
+        "ksql.queries.file",
+        str,
+        None,
+        "A file of statements that the server runs; nobody can change anything then. The command "
+        "`headrace run FILE` sets it.",
+    ),
     Setting("ksql.extension.dir", str, "ext", "Python files with your own functions."),
     Setting(
         "ksql.functions.collect_list.limit",

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from headrace.server import status
 from headrace.server.auth import Authentication, read_users
 from headrace.server.failures import Guard, http_error
+from headrace.server.headless import Headless
 from headrace.server.inserts import inserts_stream
 from headrace.server.origins import Origins
 from headrace.server.ports import Engine
@@ -45,9 +46,15 @@ ROUTES: tuple[BaseRoute, ...] = (
 
 
 def build_app(
-    engine: Engine, settings: ServerSettings, pages: Sequence[BaseRoute] = ()
+    engine: Engine,
+    settings: ServerSettings,
+    pages: Sequence[BaseRoute] = (),
+    headless: bool = False,
 ) -> Starlette:
-    """The server's application; `pages` are further routes, the web page at `/` among them."""
+    """The server's application; `pages` are further routes, the web page at `/` among them.
+
+    `headless`: nobody may change anything.
+    """
     front = tuple(pages) or (Route("/", status.root),)
     services = Services(engine, settings, Workers(settings.limits))
     layers = [
@@ -59,6 +66,8 @@ def build_app(
         layers.append(
             Middleware(Authentication, users=users, realm=settings.realm, workers=services.workers)
         )
+    if headless:
+        layers.append(Middleware(Headless))
     app = Starlette(
         routes=[*ROUTES, *front],
         middleware=layers,

@@ -31,7 +31,7 @@ ROLES = (READ, WRITE)
 ROLES_KEY = "headrace.roles"  # in the scope of an authenticated request
 
 # Where a path itself changes something; statements are looked at one by one.
-_WRITING_PATHS = frozenset({"/inserts-stream", "/ksql/terminate"})
+WRITING_PATHS = frozenset({"/inserts-stream", "/ksql/terminate"})
 _OPEN_PATHS = frozenset({"/chc/live", "/chc/ready"})
 _READING = frozenset({"SELECT", "PRINT", "SHOW", "LIST", "DESCRIBE", "EXPLAIN", "ASSERT"})
 _SESSION = frozenset({"SET", "UNSET", "DEFINE", "UNDEFINE"})
@@ -106,8 +106,8 @@ class Authentication:
         user = await self._user(Headers(scope=scope).get("authorization", ""))
         if user is None:
             await self._refuse(scope, receive, send, ErrorEntity(UNAUTHORIZED, "Unauthorized"))
-        elif scope["path"] in _WRITING_PATHS and WRITE not in user.roles:
-            await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, _NOT_ALLOWED))
+        elif scope["path"] in WRITING_PATHS and WRITE not in user.roles:
+            await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, NOT_ALLOWED))
         else:
             await self.app({**scope, ROLES_KEY: user.roles}, receive, send)
 
@@ -149,7 +149,7 @@ def _basic(header: str) -> tuple[str, str]:
     return name, password
 
 
-_NOT_ALLOWED = "You are not allowed to change anything on this server."
+NOT_ALLOWED = "You are not allowed to change anything on this server."
 
 
 def check_statements(scope: Scope, text: str) -> None:
@@ -159,4 +159,4 @@ def check_statements(scope: Scope, text: str) -> None:
         return
     for statement in split(text):
         if tokenize(statement.text).tokens[0].kind not in _READING | _SESSION:
-            raise ApiError(FORBIDDEN, _NOT_ALLOWED)
+            raise ApiError(FORBIDDEN, NOT_ALLOWED)

@@ -15,6 +15,7 @@ from headrace.engine.world import World
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.model.settings import Settings
+from headrace.server import headless
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
 from headrace.server.settings import ServerSettings
@@ -86,6 +87,8 @@ class RunningServer:
     def start(self) -> None:
         options, tell = self._options, self._progress
         settings = Settings(options.settings)
+        file = settings.text("ksql.queries.file")
+        statements = headless.read_statements(Path(file)) if file is not None else None
         options.data_dir.mkdir(parents=True, exist_ok=True)
         tell("Checking jars")
         jars = ensure_jars(tell)
@@ -129,8 +132,12 @@ class RunningServer:
         tell("Replaying statements")
         engine.open()
         self._parts.callback(engine.close)
+        if statements is not None:
+            tell(f"Running the statements of {file}")
+            headless.apply(engine, statements, tell)
         served = ServerSettings(options.host, port)
-        http = HttpServer(build_app(engine, served), served)
+        app = build_app(engine, served, headless=statements is not None)
+        http = HttpServer(app, served)
         http.start()
         self._parts.callback(http.stop)
         self.addresses["server"] = http.url
