@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import decimal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from headrace.model.errors import Position
@@ -782,34 +783,40 @@ class RunScript(TestStatement):
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below a node, in written order."""
-    for f in dataclasses.fields(node):
-        yield from _nodes(getattr(node, f.name))
+    return (child for name in _field_names(node.__class__) for child in _nodes(getattr(node, name)))
 
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything below it, outermost first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += reversed([*children(one)])
 
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with `change` applied to each part of it, innermost first."""
     updates = {}
-    for f in dataclasses.fields(expression):
-        old = getattr(expression, f.name)
+    for name in _field_names(expression.__class__):
+        old = getattr(expression, name)
         new = _rewrite_value(old, change)
         if new is not old:
-            updates[f.name] = new
+            updates[name] = new
     return change(dataclasses.replace(expression, **updates) if updates else expression)
 
 
-def _nodes(value: object) -> Iterator[Node]:
+@cache
+def _field_names(type_: type[Any]) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(type_))
+
+
+def _nodes(value: object) -> Iterable[Node]:
     if isinstance(value, Node):
-        yield value
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
+        return (value,)
+    if isinstance(value, tuple):
+        return [node for item in value for node in _nodes(item)]
+    return ()
 
 
 def _rewrite_value(value: Any, change: Callable[[Expression], Expression]) -> Any:

@@ -94,7 +94,9 @@ class Cursor:
 
     def sees(self, *kinds: str) -> bool:
         """Whether the next tokens are these."""
-        return all(self.peek(i) == kind for i, kind in enumerate(kinds))
+        if self._tokens[self.index].kind != kinds[0]:
+            return False
+        return all(self.peek(i) == kind for i, kind in enumerate(kinds[1:], 1))
 
     def sees_name(self, ahead: int = 0) -> bool:
         return self.peek(ahead) in _NAMES

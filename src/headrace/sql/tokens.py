@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from headrace.model.errors import Position
 from headrace.sql.keywords import KEYWORDS
@@ -65,7 +66,10 @@ class Source:
         return self.text.split("\n")[number - 1]
 
 
+@lru_cache(maxsize=16)
 def tokenize(text: str) -> Source:
+    """The tokens of a text. It is asked for again on a text's way: to split it, to find variables,
+    to parse it."""
     tokens: list[Token] = []
     directives: list[Token] = []
     offset, end = 0, len(text)

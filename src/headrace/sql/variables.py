@@ -26,6 +26,8 @@ def substitute(text: str, variables: Mapping[str, str], *, tests: bool = False) 
     Names are compared without case. In quoted text an unknown variable stays as it is, and
     `$${name}` means the characters `${name}`.
     """
+    if "${" not in text:
+        return text
     values = {name.upper(): value for name, value in variables.items()}
     source = tokenize(text)
     parser = StatementParser(source, tests=tests)
