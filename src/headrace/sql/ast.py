@@ -12,7 +12,6 @@ import decimal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
 from typing import Any
 
 from headrace.model.errors import Position
@@ -783,7 +782,7 @@ class RunScript(TestStatement):
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below a node, in written order."""
-    return (child for name in _field_names(node.__class__) for child in _nodes(getattr(node, name)))
+    return (child for name in _FIELD_NAMES[type(node)] for child in _nodes(getattr(node, name)))
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -798,7 +797,7 @@ def walk(node: Node) -> Iterator[Node]:
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with `change` applied to each part of it, innermost first."""
     updates = {}
-    for name in _field_names(expression.__class__):
+    for name in _FIELD_NAMES[type(expression)]:
         old = getattr(expression, name)
         new = _rewrite_value(old, change)
         if new is not old:
@@ -806,9 +805,15 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
     return change(dataclasses.replace(expression, **updates) if updates else expression)
 
 
-@cache
-def _field_names(type_: type[Any]) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(type_))
+class _FieldNames(dict[type[Any], tuple[str, ...]]):
+    """The fields of each kind of node, looked up once."""
+
+    def __missing__(self, kind: type[Any]) -> tuple[str, ...]:
+        names = self[kind] = tuple(f.name for f in dataclasses.fields(kind))
+        return names
+
+
+_FIELD_NAMES = _FieldNames()
 
 
 def _nodes(value: object) -> Iterable[Node]:
