@@ -12,7 +12,7 @@ from headrace.cli.main import main
 from headrace.client import Client, Unauthorized
 from headrace.model.errors import HeadraceError
 from headrace.server.auth import credentials_line, hash_password, read_users, verify
-from headrace.server.settings import Tls
+from headrace.server.settings import Access, Tls
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def secured(tmp_path_factory):
         credentials_line("writer", "w:ä", ("read", "write")),
     ]
     path.write_text("\n".join(lines))
-    with running(credentials=path) as (_, url):
+    with running(access=Access(path)) as (_, url):
         yield url
 
 

@@ -1,5 +1,6 @@
 """Queries over the wire: every content type, limits, clients that leave, a server that stops."""
 
+import base64
 import json
 import socket
 import threading
@@ -71,6 +72,24 @@ def test_query_prefers_streamed_rows(http, engine):
         assert answer.headers["content-type"] == KSQL
     answer = http.post("/query", json={"ksql": PULL}, headers={"accept": DELIMITED})
     assert answer.headers["content-type"] == DELIMITED
+
+
+PROTOBUF = "application/vnd.ksql.v1+protobuf"
+
+
+@pytest.mark.parametrize("path", ["/query", "/query-stream"])
+def test_rows_in_protobuf(http, engine, path):
+    body = {"sql": PULL, "ksql": PULL}
+    answer = http.post(path, json=body, headers={"accept": PROTOBUF})
+    assert answer.headers["content-type"] == PROTOBUF
+    head, *rows = answer.json()
+    schema = head["header"]["protoSchema"]
+    assert schema.startswith('syntax = "proto3";\n')
+    assert "message ConnectDefault1 {\n  string ID = 1;\n  int64 N = 2;\n" in schema
+    messages = [base64.b64decode(row["row"]["protobufBytes"]) for row in rows]
+    assert messages[0][:5] == b"\x0a\x01a\x10\x01"  # field 1 is "a", field 2 is 1
+    push = http.post(path, json={"sql": LIMITED, "ksql": LIMITED}, headers={"accept": PROTOBUF})
+    assert [list(part) for part in push.json()] == [["header"], ["row"], ["row"], ["finalMessage"]]
 
 
 def test_push_with_limit_ends_with_a_final_message(http, engine):
@@ -212,6 +231,13 @@ def test_push_queries_are_limited():
             stream.__exit__(None, None, None)
         wait_until(lambda: all(q.closed.is_set() for q in engine.queries.values()))
         assert http.post("/query-stream", json={"sql": LIMITED}).status_code == 200
+
+
+def test_pull_queries_are_limited():
+    with running(limits=Limits(pull_queries=0)) as (_, url):
+        answer = httpx.post(url + "/query", json={"ksql": PULL})
+        assert (answer.status_code, answer.json()["error_code"]) == (429, 42900)
+        assert "concurrency limit for pull queries" in answer.json()["message"]
 
 
 def test_rows_and_time_are_limited():

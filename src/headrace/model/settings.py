@@ -407,6 +407,70 @@ _SETTINGS = (
         "none",
         "none, or BASIC: users of a credentials file.",
     ),
+    Setting(
+        "authentication.credentials.file",
+        str,
+        None,
+        "The users for BASIC, a line each, as `headrace password` prints it.",
+    ),
+    Setting(
+        "authentication.realm", str, "headrace", "What a browser shows when it asks for BASIC."
+    ),
+    Setting(
+        "authentication.roles",
+        str,
+        "*",
+        "Users need one of these roles to be let in at all, separated by commas; * for any.",
+    ),
+    Setting(
+        "authentication.skip.paths",
+        str,
+        "",
+        "Paths that are open to all, separated by commas; a * stands for any text.",
+    ),
+    Setting(
+        "access.control.allow.origin",
+        str,
+        "",
+        "Web pages that may call the API besides the server's own, separated by commas; * for all.",
+    ),
+    Setting(
+        "listeners.ssl.certificate",
+        str,
+        None,
+        "For an https listener: a PEM file with the server's certificate and its chain. Or name "
+        "both parts in one PEM file by ssl.keystore.location.",
+    ),
+    Setting("listeners.ssl.key", str, None, "The PEM file with its private key."),
+    Setting(
+        "listeners.ssl.key.password", str, None, "What that key is encrypted with.", secret=True
+    ),
+    Setting(
+        "ksql.server.max.request.bytes",
+        int,
+        4 * 1024 * 1024,
+        "The largest request body, and the largest row of an insert stream.",
+    ),
+    Setting(
+        "ksql.server.max.waiting.requests",
+        int,
+        1000,
+        "How many requests may wait for a thread before further ones are refused.",
+    ),
+    Setting(
+        "ksql.server.command.response.timeout.ms",
+        int,
+        5000,
+        "How long a request waits for the command that its commandSequenceNumber names.",
+    ),
+    Setting(
+        "ksql.query.pull.max.concurrent.requests",
+        int,
+        None,
+        "At most this many pull queries at once.",
+    ),
+    Setting("ksql.query.push.max.duration.ms", int, None, "How long a push query may last."),
+    Setting("ksql.query.max.rows", int, None, "How many rows one query may return."),
 )
 
 SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}

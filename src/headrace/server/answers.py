@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Sequence
 
+from headrace.formats import FORMATS
+from headrace.formats.base import Layout
+from headrace.formats.proto_schema import schema_text
 from headrace.model.entities import ErrorEntity
 from headrace.model.requests import QUERY_COMPLETED, QueryKind, ResultRow
-from headrace.model.schema import Schema
+from headrace.model.schema import Column, Schema
 from headrace.server.ports import RunningQuery
 from headrace.server.values import row_writer
 
 DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 JSON = "application/json"
 KSQL_JSON = "application/vnd.ksql.v1+json"
+KSQL_PROTOBUF = "application/vnd.ksql.v1+protobuf"
+
+_PROTOBUF = FORMATS["PROTOBUF_NOSR"]
 
 
 def dumps(value: object) -> str:
@@ -110,8 +117,10 @@ class StreamedAnswer(AnswerWriter):
         self.default_message = QUERY_COMPLETED if push else None
 
     def start(self) -> str:
-        schema = str(shown_schema(self.query))
-        return "[" + dumps({"header": {"queryId": self.query.id, "schema": schema}}) + self.after
+        return "[" + dumps({"header": self.header()}) + self.after
+
+    def header(self) -> dict[str, str]:
+        return {"queryId": self.query.id, "schema": str(shown_schema(self.query))}
 
     def rows(self, batch: Sequence[ResultRow]) -> str:
         return "".join([self.before + self.element(r) + self.after for r in batch])
@@ -126,6 +135,30 @@ class StreamedAnswer(AnswerWriter):
     def end(self, message: str | None) -> str:
         final = message or self.default_message
         return (self.before + dumps({"finalMessage": final}) if final else "") + "]\n"
+
+
+class ProtobufAnswer(StreamedAnswer):
+    """The same objects, but rows are messages, in base64, of the schema that the header has."""
+
+    content_type = KSQL_PROTOBUF
+
+    def __init__(self, query: RunningQuery) -> None:
+        super().__init__(query)
+        columns = tuple(Column(c.name, c.type) for c in query.schema)
+        _PROTOBUF.check(columns, "value")
+        self._names = [c.name for c in columns]
+        self._layout = Layout(columns)
+        self._codec = _PROTOBUF.python(self._layout)
+
+    def header(self) -> dict[str, str]:
+        schema = schema_text(self._layout.struct, None, None)
+        return {**super().header(), "protoSchema": schema}
+
+    def element(self, row: ResultRow) -> str:
+        if row.tombstone:
+            return super().element(row)
+        message = self._codec.encode(dict(zip(self._names, row.values, strict=True)))
+        return f'{{"row":{{"protobufBytes":"{b64encode(message or b"").decode()}"}}}}'
 
 
 def shown_schema(query: RunningQuery) -> Schema:

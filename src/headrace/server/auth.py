@@ -11,10 +11,12 @@ import binascii
 import hashlib
 import hmac
 import os
+import re
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.model.entities import ErrorEntity
 from headrace.model.errors import HeadraceError
 from headrace.server.failures import FORBIDDEN, UNAUTHORIZED, ApiError, error_response
+from headrace.server.settings import EVERYONE, Access
 from headrace.server.workers import Workers
 from headrace.sql.parser import split
 from headrace.sql.tokens import tokenize
@@ -30,9 +33,6 @@ READ, WRITE = "read", "write"
 ROLES = (READ, WRITE)
 ROLES_KEY = "headrace.roles"  # in the scope of an authenticated request
 
-# Where a path itself changes something; statements are looked at one by one.
-WRITING_PATHS = frozenset({"/inserts-stream", "/ksql/terminate"})
-_OPEN_PATHS = frozenset({"/chc/live", "/chc/ready"})
 _READING = frozenset({"SELECT", "PRINT", "SHOW", "LIST", "DESCRIBE", "EXPLAIN", "ASSERT"})
 _SESSION = frozenset({"SET", "UNSET", "DEFINE", "UNDEFINE"})
 _COST, _BLOCK, _PARALLEL = 2**14, 8, 1
@@ -85,31 +85,74 @@ def read_users(path: Path) -> dict[str, User]:
     return users
 
 
+class Door(Protocol):
+    """What is to be known of an endpoint here."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def writes(self) -> bool: ...
+
+    @property
+    def open(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Which paths are open to all, and which themselves change something."""
+
+    open: re.Pattern[str]
+    writing: frozenset[str]
+
+    @staticmethod
+    def of(endpoints: Iterable[Door], patterns: Iterable[str] = ()) -> Doors:
+        endpoints = tuple(endpoints)
+        free = [re.escape(e.path) for e in endpoints if e.open]
+        free += [re.escape(pattern).replace(r"\*", ".*") for pattern in patterns]
+        return Doors(re.compile("|".join(free)), frozenset(e.path for e in endpoints if e.writes))
+
+
 class Authentication:
     """Lets only known users pass, and notes what they may do."""
 
     def __init__(
-        self, app: ASGIApp, users: Mapping[str, User], realm: str, workers: Workers
+        self,
+        app: ASGIApp,
+        users: Mapping[str, User],
+        access: Access,
+        doors: Doors,
+        workers: Workers,
     ) -> None:
         self.app = app
         self.users = users
-        self.realm = realm
+        self.access = access
+        self.doors = doors
         self.workers = workers
         # Hashing is slow on purpose, so that what was right once is remembered; by a keyed hash.
         self._secret = os.urandom(32)
         self._known: OrderedDict[bytes, User] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] not in ("http", "websocket") or scope["path"] in _OPEN_PATHS:
+        if scope["type"] not in ("http", "websocket") or self._is_open(scope["path"]):
             await self.app(scope, receive, send)
             return
         user = await self._user(Headers(scope=scope).get("authorization", ""))
         if user is None:
             await self._refuse(scope, receive, send, ErrorEntity(UNAUTHORIZED, "Unauthorized"))
-        elif scope["path"] in WRITING_PATHS and WRITE not in user.roles:
+        elif not self._is_let_in(user):
+            await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, "Forbidden"))
+        elif scope["path"] in self.doors.writing and WRITE not in user.roles:
             await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, NOT_ALLOWED))
         else:
             await self.app({**scope, ROLES_KEY: user.roles}, receive, send)
+
+    def _is_open(self, path: str) -> bool:
+        return self.doors.open.fullmatch(path) is not None
+
+    def _is_let_in(self, user: User) -> bool:
+        roles = self.access.roles
+        return bool(roles & {EVERYONE, "**"} or roles & user.roles)
 
     async def _refuse(
         self, scope: Scope, receive: Receive, send: Send, entity: ErrorEntity
@@ -118,7 +161,7 @@ class Authentication:
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": entity.message})
             return
-        headers = {"www-authenticate": f'Basic realm="{self.realm}"'}
+        headers = {"www-authenticate": f'Basic realm="{self.access.realm}"'}
         await error_response(entity, headers)(scope, receive, send)
 
     async def _user(self, header: str) -> User | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -93,42 +94,66 @@ async def read_object(request: HttpRequest, limit: int) -> dict[str, Any]:
     return body
 
 
-def member(body: Mapping[str, Any], name: str, type_: type, default: Any = None) -> Any:
-    """A member of the body, checked; `default` where it is missing or null."""
-    value = body.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
-        raise invalid(f"'{name}' must be {_KINDS[type_]}")
-    return value
+@dataclass(frozen=True)
+class Member:
+    """A member of a request body: how it is read, and what the API's description says of it."""
+
+    name: str
+    type: type
+    doc: str
+    required: bool = False
+
+    def of(self, body: Mapping[str, Any]) -> Any:
+        """The member's value, checked; None where it is missing or null."""
+        value = body.get(self.name)
+        if value is None:
+            if self.required:
+                raise invalid(f"Missing required creator property '{self.name}'")
+            return None
+        if not isinstance(value, self.type) or (self.type is int and isinstance(value, bool)):
+            raise invalid(f"'{self.name}' must be {_KINDS[self.type]}")
+        return value
 
 
 _KINDS = {str: "a string", dict: "an object", int: "an integer", list: "an array"}
+
+KSQL = Member("ksql", str, "Statements, each with its semicolon.")
+STREAMS_PROPERTIES = Member(
+    "streamsProperties", dict, "Settings for this request alone, by their names."
+)
+SESSION_VARIABLES = Member(
+    "sessionVariables", dict, "Values for ${name} in the statements, by their names."
+)
+COMMAND_SEQUENCE_NUMBER = Member(
+    "commandSequenceNumber", int, "Nothing is run before the command of this number is done."
+)
+SQL = Member("sql", str, "One SELECT or PRINT.", required=True)
+PROPERTIES = Member("properties", dict, "Settings for this request alone, by their names.")
+QUERY_ID = Member("queryId", str, "The push query that is to end.", required=True)
+TARGET = Member("target", str, "The stream or table that takes the rows.", required=True)
+DELETE_TOPIC_LIST = Member(
+    "deleteTopicList", list, "Topics of queries to delete: names, or patterns."
+)
+
+STATEMENT_BODY = (KSQL, STREAMS_PROPERTIES, SESSION_VARIABLES, COMMAND_SEQUENCE_NUMBER)
+# `streamsProperties` is what ksqlDB's example of a request there says.
+QUERY_STREAM_BODY = (SQL, PROPERTIES, STREAMS_PROPERTIES, SESSION_VARIABLES)
 
 
 def statement_request(body: Mapping[str, Any]) -> Request:
     """The body of `/ksql`, `/query` and `/ws/query`."""
     return Request(
-        member(body, "ksql", str, ""),
-        _plain(member(body, "streamsProperties", dict, {})),
-        _texts(member(body, "sessionVariables", dict, {})),
-        member(body, "commandSequenceNumber", int),
+        KSQL.of(body) or "",
+        _plain(STREAMS_PROPERTIES.of(body) or {}),
+        _texts(SESSION_VARIABLES.of(body) or {}),
+        COMMAND_SEQUENCE_NUMBER.of(body),
     )
 
 
 def stream_request(body: Mapping[str, Any]) -> Request:
-    """The body of `/query-stream`; `streamsProperties` is what ksqlDB's example there says."""
-    if body.get("sql") is None:
-        raise invalid("Missing required creator property 'sql'")
-    overrides = {
-        **member(body, "streamsProperties", dict, {}),
-        **member(body, "properties", dict, {}),
-    }
-    return Request(
-        member(body, "sql", str),
-        _plain(overrides),
-        _texts(member(body, "sessionVariables", dict, {})),
-    )
+    """The body of `/query-stream`."""
+    overrides = {**(STREAMS_PROPERTIES.of(body) or {}), **(PROPERTIES.of(body) or {})}
+    return Request(SQL.of(body), _plain(overrides), _texts(SESSION_VARIABLES.of(body) or {}))
 
 
 def _plain(properties: Mapping[str, Any]) -> dict[str, object]:

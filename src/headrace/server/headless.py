@@ -17,7 +17,7 @@ from headrace.model.entities import ErrorEntity
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import Request
 from headrace.plan.binder import resolve_type
-from headrace.server.auth import NOT_ALLOWED, READ, ROLES_KEY, WRITING_PATHS
+from headrace.server.auth import NOT_ALLOWED, READ, ROLES_KEY
 from headrace.server.failures import FORBIDDEN, error_response
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, parse_statement
@@ -120,11 +120,12 @@ def _columns(
 class Headless:
     """Leaves to each request the right to look, and nothing else."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, writing: Collection[str]) -> None:
         self.app = app
+        self.writing = writing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] in WRITING_PATHS:
+        if scope["type"] == "http" and scope["path"] in self.writing:
             await error_response(ErrorEntity(FORBIDDEN, NOT_ALLOWED))(scope, receive, send)
         else:
             await self.app({**scope, ROLES_KEY: frozenset({READ})}, receive, send)

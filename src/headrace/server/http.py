@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from granian._granian import SocketHolder
-from granian.constants import HTTPModes, Interfaces
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.server.embed import Server
 from starlette.applications import Starlette
 
@@ -48,6 +48,9 @@ class _Embedded(Server):
             ssl_cert=tls.certificate if tls else None,
             ssl_key=tls.key if tls else None,
             ssl_key_password=tls.key_password if tls else None,
+            ssl_protocol_min=SSLProtocols.tls12,
+            ssl_ca=tls.client_ca if tls else None,
+            ssl_client_verify=tls is not None and tls.client_ca is not None,
         )
         self._bound = bound
 

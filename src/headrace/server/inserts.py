@@ -16,9 +16,10 @@ from starlette.types import Receive, Scope, Send
 from headrace.model.errors import HeadraceError
 from headrace.server.answers import DELIMITED, JSON, dumps
 from headrace.server.bodies import (
+    PROPERTIES,
+    TARGET,
     check_content_type,
     invalid,
-    member,
     negotiate,
     parse_json,
     too_large,
@@ -68,10 +69,8 @@ class InsertsResponse(Response):
         body = parse_json(arguments[0] if arguments else b"{}")
         if not isinstance(body, dict):
             raise invalid("expected an object")
-        target = member(body, "target", str)
-        if target is None:
-            raise invalid("Missing required creator property 'target'")
-        properties: Mapping[str, object] = member(body, "properties", dict, {})
+        target = TARGET.of(body)
+        properties: Mapping[str, object] = PROPERTIES.of(body) or {}
         engine = self.services.engine
         return await self.services.workers.statements.run(engine.insert, target, properties)
 

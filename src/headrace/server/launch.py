@@ -18,13 +18,13 @@ from headrace.model.settings import Settings
 from headrace.server import headless
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
-from headrace.server.settings import ServerSettings
+from headrace.server.settings import Listener, ServerSettings
 from headrace.spark.session import start_session
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
 from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import LOOPBACK, port_or_free, require_free
+from headrace.topics.ports import port_or_free, require_free
 from headrace.topics.registry.client import HttpRegistry
 from headrace.topics.registry.embedded import EmbeddedRegistry
 
@@ -36,10 +36,13 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """A port that is given is used or refused; a default one that is taken is replaced."""
+    """A port that is given is used or refused; a default one that is taken is replaced.
+
+    What is not given here, the settings' `listeners` says.
+    """
 
     data_dir: Path = Path("data")
-    host: str = LOOPBACK
+    host: str | None = None
     port: int | None = None
     kafka_port: int | None = None
     registry_port: int | None = None
@@ -92,7 +95,10 @@ class RunningServer:
         options.data_dir.mkdir(parents=True, exist_ok=True)
         tell("Checking jars")
         jars = ensure_jars(tell)
-        port = _port(options.port, SERVER_PORT, "the server")
+        listener = Listener.of(settings)
+        told = listener.port if listener.given else None
+        port = _port(told if options.port is None else options.port, SERVER_PORT, "the server")
+        served = ServerSettings.of(settings, options.host or listener.host, port)
         external = settings.text("bootstrap.servers")
         if external is None:
             tell("Starting Kafka")
@@ -135,7 +141,6 @@ class RunningServer:
         if statements is not None:
             tell(f"Running the statements of {file}")
             headless.apply(engine, statements, tell)
-        served = ServerSettings(options.host, port)
         app = build_app(engine, served, headless=statements is not None)
         http = HttpServer(app, served)
         http.start()

@@ -18,15 +18,16 @@ from headrace.server.answers import (
     DELIMITED,
     JSON,
     KSQL_JSON,
+    KSQL_PROTOBUF,
     AnswerWriter,
     ArrayAnswer,
     DelimitedAnswer,
+    ProtobufAnswer,
     StreamedAnswer,
     dumps,
 )
 from headrace.server.bodies import (
-    invalid,
-    member,
+    QUERY_ID,
     negotiate,
     read_object,
     statement_request,
@@ -77,12 +78,22 @@ class QueryDoor:
 
 QUERY = QueryDoor(
     statement_request,
-    {KSQL_JSON: StreamedAnswer, JSON: StreamedAnswer, DELIMITED: DelimitedAnswer},
+    {
+        KSQL_JSON: StreamedAnswer,
+        JSON: StreamedAnswer,
+        DELIMITED: DelimitedAnswer,
+        KSQL_PROTOBUF: ProtobufAnswer,
+    },
     "ksql",
 )
 QUERY_STREAM = QueryDoor(
     stream_request,
-    {DELIMITED: DelimitedAnswer, JSON: ArrayAnswer, KSQL_JSON: StreamedAnswer},
+    {
+        DELIMITED: DelimitedAnswer,
+        JSON: ArrayAnswer,
+        KSQL_JSON: StreamedAnswer,
+        KSQL_PROTOBUF: ProtobufAnswer,
+    },
     "sql",
 )
 
@@ -93,15 +104,15 @@ async def _query(services: Services, asked: Request, answer: type[AnswerWriter])
         ready = services.engine.answer_now(asked)
         if ready is not None:
             return Opened.of(ready, services, asked, answer).response()
-        opened = await services.workers.queries.run(Opened.by, services, asked, answer)
-        return opened.response()
-    services.take_push_slot()
+    slots = services.pushes if push else services.pulls
+    workers = services.workers.statements if push else services.workers.queries
+    slots.take()
     try:
-        opened = await services.workers.statements.run(Opened.by, services, asked, answer)
+        opened = await workers.run(Opened.by, services, asked, answer)
     except BaseException:
-        services.free_push_slot()
+        slots.free()
         raise
-    return opened.response(services.free_push_slot)
+    return opened.response(slots.free)
 
 
 @dataclass
@@ -204,9 +215,7 @@ def _error_line(error: ErrorEntity) -> str:
 async def close_query(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
     body = await read_object(request, services.settings.limits.body_bytes)
-    query_id = member(body, "queryId", str)
-    if query_id is None:
-        raise invalid("Missing required creator property 'queryId'")
+    query_id = QUERY_ID.of(body)
     engine: Engine = services.engine
     if not await services.workers.status.run(engine.close_query, query_id):
         raise ApiError(BAD_REQUEST, f"No query with id {query_id}")

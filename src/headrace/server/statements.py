@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from headrace.model.errors import HeadraceError
 from headrace.server.auth import check_statements
-from headrace.server.bodies import invalid, member, read_object, statement_request
+from headrace.server.bodies import DELETE_TOPIC_LIST, invalid, read_object, statement_request
 from headrace.server.failures import BAD_REQUEST, ApiError, entity_of, error_response
 from headrace.server.status import json_response
 from headrace.server.streams import Services
@@ -30,7 +30,7 @@ async def ksql(request: HttpRequest) -> Response:
 async def terminate(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
     body = await read_object(request, services.settings.limits.body_bytes)
-    topics = member(body, "deleteTopicList", list, [])
+    topics = DELETE_TOPIC_LIST.of(body) or []
     for pattern in topics:
         _check_pattern(pattern)
     run = services.workers.statements.run

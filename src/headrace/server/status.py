@@ -8,9 +8,10 @@ from typing import Any
 from starlette.requests import Request as HttpRequest
 from starlette.responses import RedirectResponse, Response
 
+from headrace.model.errors import StatementError
 from headrace.server.answers import JSON, KSQL_JSON, dumps
 from headrace.server.bodies import negotiate
-from headrace.server.failures import NOT_FOUND, ApiError
+from headrace.server.failures import BAD_REQUEST, NOT_FOUND, ApiError
 from headrace.server.ports import Engine
 from headrace.server.streams import Services
 
@@ -54,7 +55,11 @@ async def command_statuses(request: HttpRequest) -> Response:
 
 
 async def is_valid_property(request: HttpRequest) -> Response:
-    await _ask(request, lambda e: e.check_property(request.path_params["property"]))
+    """True, or an error of the request: there is no statement that it could be about."""
+    try:
+        await _ask(request, lambda e: e.check_property(request.path_params["property"]))
+    except StatementError as error:
+        raise ApiError(BAD_REQUEST, error.message) from None
     return json_response(request, True)
 
 

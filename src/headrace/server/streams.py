@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -15,6 +14,7 @@ from headrace.model.entities import ErrorEntity
 from headrace.server.failures import (
     MAX_PUSH_QUERIES,
     STOPPING,
+    TOO_MANY_REQUESTS,
     ApiError,
     RequestCounter,
     entity_of,
@@ -34,24 +34,49 @@ class Chunk(NamedTuple):
     over: bool = False
 
 
-@dataclass
+class Slots:
+    """Bounds how many queries of a kind run at once; used on the event loop only."""
+
+    def __init__(self, most: int | None, refusal: ApiError) -> None:
+        self._most = most
+        self._refusal = refusal
+        self.taken = 0
+
+    def take(self) -> None:
+        if self._most is not None and self.taken >= self._most:
+            raise self._refusal
+        self.taken += 1
+
+    def free(self) -> None:
+        self.taken -= 1
+
+
 class Services:
     """What every endpoint works with. `stopping` is set when the server goes down."""
 
-    engine: Engine
-    settings: ServerSettings
-    workers: Workers
-    requests: RequestCounter = field(default_factory=RequestCounter)
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    push_queries: int = 0
-
-    def take_push_slot(self) -> None:
-        if self.push_queries >= self.settings.limits.push_queries:
-            raise ApiError(MAX_PUSH_QUERIES, "Maximum number of push queries exceeded")
-        self.push_queries += 1
-
-    def free_push_slot(self) -> None:
-        self.push_queries -= 1
+    def __init__(self, engine: Engine, settings: ServerSettings) -> None:
+        self.engine = engine
+        self.settings = settings
+        limits = settings.limits
+        self.workers = Workers(limits)
+        self.requests = RequestCounter()
+        self.stopping = asyncio.Event()
+        self.pushes = Slots(
+            limits.push_queries,
+            ApiError(
+                MAX_PUSH_QUERIES,
+                "Maximum number of push queries exceeded. Maximum concurrent push queries: "
+                f"{limits.push_queries}",
+            ),
+        )
+        self.pulls = Slots(
+            limits.pull_queries,
+            ApiError(
+                TOO_MANY_REQUESTS,
+                "Host is at concurrency limit for pull queries. Currently set to "
+                f"{limits.pull_queries} maximum concurrent operations.",
+            ),
+        )
 
 
 class Source:

@@ -24,14 +24,14 @@ async def ws_query(socket: WebSocket) -> None:
     await socket.accept()
     try:
         asked = _request(socket)
-        services.take_push_slot()
+        services.pushes.take()
     except HeadraceError as error:
         await _close(socket, UNSUPPORTED, error.message)
         return
     try:
         await _serve(socket, services, asked)
     finally:
-        services.free_push_slot()
+        services.pushes.free()
 
 
 def _request(socket: WebSocket) -> Request:
