@@ -79,6 +79,7 @@ class Engine:
         self.processing_log = processing_log.LogWriter(world)
         self.statuses: dict[str, CommandStatus] = {}
         self._changing = threading.RLock()
+        self._changed = threading.Condition(self._changing)
         self._next_sequence = 0
         self._outside = LiveOutside(world)
 
@@ -139,6 +140,7 @@ class Engine:
         """Runs the statements of a request, all of which are checked before any is done."""
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
+        self._await_command(request.after_command)
         statements = [s.text for s in split(request.text)]
         if len(statements) > 1:
             self._rehearse(statements, session.copy())
@@ -151,6 +153,18 @@ class Engine:
             if entity is not None:
                 entities.append(entity)
         return entities
+
+    def _await_command(self, sequence: int | None) -> None:
+        """Waits for the command of this number, whoever was given it."""
+        if sequence is None:
+            return
+        patience = self.world.settings.number("ksql.server.command.response.timeout.ms") / 1000
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._next_sequence > sequence, patience):
+                raise _CommandNotDone(
+                    "Timed out while waiting for a previous command to execute. command sequence "
+                    f"number: {sequence}"
+                )
 
     def _parse(self, text: str, session: Session) -> ParsedStatement:
         settings = session.settings(self.world.settings)
@@ -223,6 +237,7 @@ class Engine:
             self._next_sequence = sequence + 1
             self._apply(change, starts)
             self.statuses[str(change.command)] = _status(change)
+            self._changed.notify_all()
             return CurrentStatus(parsed.text, change.command, _status(change), sequence)
 
     def _command(self, change: Change, starts: Starts) -> Command:
@@ -324,6 +339,7 @@ class Engine:
     def _only_statement(self, request: Request) -> tuple[ParsedStatement, Session]:
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
+        self._await_command(request.after_command)
         statements = [s.text for s in split(request.text)]
         if len(statements) != 1:
             raise StatementError(
@@ -433,6 +449,10 @@ class Engine:
             self.catalog = Catalog()
             self.world.admin.delete(self.log.topic)
         return []
+
+
+class _CommandNotDone(HeadraceError):
+    error_code = 50301
 
 
 class _TooManyPushQueries(StatementError):
