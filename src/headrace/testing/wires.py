@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from headrace.catalog.catalog import Catalog
-from headrace.engine.layouts import source_layout
+from headrace.engine.layouts import source_layout, with_references
 from headrace.engine.world import World
-from headrace.formats.base import RegistryFormat, RegistrySchema, Side
+from headrace.formats.base import RegistryFormat, Side
 from headrace.model.errors import HeadraceError
 from headrace.model.schema import ROWTIME
 from headrace.model.sources import Source, WindowType
@@ -89,9 +89,7 @@ class Wires:
         format_, layout = source_layout(self._world, self._source(topic), side)
         subject, registry = f"{topic}-{side}", self._world.registry
         if written and isinstance(format_, RegistryFormat) and subject in self._earlier:
-            found = registry.latest(subject) if registry is not None else None
-            assert registry is not None and found is not None
-            imported = tuple(registry.referenced(found).items())
-            schema = RegistrySchema(found.text, found.type, imported)
-            layout = written_layout(format_, layout, found.id, schema)
+            assert registry is not None
+            first = registry.versions(subject)[0]
+            layout = written_layout(format_, layout, first.id, with_references(registry, first))
         return wire_of(format_, layout)
