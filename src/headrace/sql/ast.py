@@ -806,10 +806,10 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
 
 
 class _FieldNames(dict[type[Any], tuple[str, ...]]):
-    """The fields of each kind of node, looked up once."""
+    """The fields of each kind of node that say what was written, looked up once."""
 
     def __missing__(self, kind: type[Any]) -> tuple[str, ...]:
-        names = self[kind] = tuple(f.name for f in dataclasses.fields(kind))
+        names = self[kind] = tuple(f.name for f in dataclasses.fields(kind) if f.compare)
         return names
 
 
