@@ -1,51 +1,8 @@
-"""`/ws/query` with a websocket client of a few lines."""
-
-import base64
-import json
-import os
-import socket
-import struct
-from urllib.parse import quote
+"""`/ws/query`, frame by frame."""
 
 import pytest
 
-
-class Socket:
-    """Reads the frames of a server: (opcode, payload)."""
-
-    def __init__(self, url, path, headers=""):
-        host, port = url.removeprefix("http://").split(":")
-        self.link = socket.create_connection((host, int(port)), timeout=5)
-        key = base64.b64encode(os.urandom(16)).decode()
-        self.link.sendall(
-            f"GET {path} HTTP/1.1\r\nhost: {host}:{port}\r\nupgrade: websocket\r\n"
-            f"connection: upgrade\r\nsec-websocket-version: 13\r\n{headers}"
-            f"sec-websocket-key: {key}\r\n\r\n".encode()
-        )
-        self.data = self.link.makefile("rb")
-        self.status = int(self.data.readline().split()[1])
-        while self.data.readline().strip():
-            pass
-
-    def frame(self):
-        first, length = self.data.read(2)
-        if length == 126:
-            (length,) = struct.unpack(">H", self.data.read(2))
-        return first & 0x0F, self.data.read(length)
-
-    def message(self):
-        opcode, payload = self.frame()
-        assert opcode == 1, payload
-        return json.loads(payload)
-
-    def closing(self):
-        opcode, payload = self.frame()
-        assert opcode == 8
-        return struct.unpack(">H", payload[:2])[0], payload[2:].decode()
-
-    def close(self):
-        self.data.close()
-        self.link.close()
+from websocket_client import Socket, query_path
 
 
 @pytest.fixture
@@ -53,8 +10,7 @@ def connect(url):
     opened = []
 
     def connect(body, headers=""):
-        path = "/ws/query" + (f"?request={quote(json.dumps(body))}" if body is not None else "")
-        opened.append(Socket(url, path, headers))
+        opened.append(Socket(url, query_path(body), headers))
         return opened[-1]
 
     yield connect
@@ -71,6 +27,14 @@ def test_schema_rows_and_end(connect, engine):
     assert ws.message() == {"error": "done"}
     assert ws.closing() == (1000, "done")
     assert engine.requests[-1].properties == {"a": "b"}
+
+
+def test_print(connect, engine):
+    ws = connect({"ksql": "PRINT topic;"})
+    assert ws.message() == "Key format: KAFKA_STRING"
+    assert ws.message().startswith("rowtime: ")
+    assert ws.message() == {"error": "done"}
+    assert engine.printed[-1].closed.wait(3)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ WHOLE_SECONDS = 0.2
 WHOLE_CHARACTERS = 256 * 1024
 
 _LEADING = r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-_PRINT = re.compile(_LEADING + r"PRINT\b", re.IGNORECASE | re.DOTALL)
+PRINT = re.compile(_LEADING + r"PRINT\b", re.IGNORECASE | re.DOTALL)
 _EMIT = re.compile(r"\bEMIT\b", re.IGNORECASE)
 
 
@@ -68,7 +68,7 @@ class QueryDoor:
         if not asked.text.strip():
             raise ApiError(BAD_REQUEST, f'"{self.field}" field must be populated')
         try:
-            if _PRINT.match(asked.text):
+            if PRINT.match(asked.text):
                 return await _print(request, services, asked, self)
             answer = self.answers[negotiate(request, self.answers)]
             return await _query(services, asked, answer)

@@ -1,8 +1,11 @@
-"""`/ws/query`: a query over a websocket; the schema first, then a text frame per row."""
+"""`/ws/query`: a query or PRINT over a websocket, a text frame for each row or line."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from starlette.websockets import WebSocket
 
@@ -12,7 +15,8 @@ from headrace.model.requests import Request
 from headrace.server.answers import StreamedAnswer, dumps, shown_schema
 from headrace.server.bodies import invalid, parse_json, statement_request
 from headrace.server.failures import BAD_REQUEST, STOPPING, ApiError, entity_of
-from headrace.server.ports import RunningQuery
+from headrace.server.ports import PrintedTopic, RunningQuery
+from headrace.server.queries import PRINT
 from headrace.server.streams import STEP_SECONDS, Departed, Services, Stopped, Watch
 
 NORMAL, UNSUPPORTED, INTERNAL_ERROR = 1000, 1003, 1011
@@ -53,16 +57,34 @@ def _request(socket: WebSocket) -> Request:
     return asked
 
 
+@dataclass(frozen=True)
+class _Frames:
+    """What is sent: a first frame, if any, and one for each row or line that comes."""
+
+    running: RunningQuery | PrintedTopic
+    first: str | None
+    frame: Callable[[Any], str]
+
+    @staticmethod
+    def of(services: Services, asked: Request) -> _Frames:
+        """Runs on a thread. PRINT has no schema; its lines are JSON strings."""
+        if PRINT.match(asked.text):
+            return _Frames(services.engine.print_topic(asked), None, dumps)
+        query = services.engine.query(asked)
+        fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
+        return _Frames(query, dumps(fields), StreamedAnswer(query).element)
+
+
 async def _serve(socket: WebSocket, services: Services, asked: Request) -> None:
     try:
-        query = await services.workers.statements.run(services.engine.query, asked)
+        frames = await services.workers.statements.run(_Frames.of, services, asked)
     except Exception as error:
         await _close(socket, UNSUPPORTED, entity_of(error, asked.text).message)
         return
     watch = Watch(services, socket.receive)
     end: tuple[int, str] | None = NORMAL, "done"
     try:
-        await _send_rows(socket, services, query, watch)
+        await _send_all(socket, services, frames, watch)
     except Departed:
         end = None
     except Stopped:
@@ -71,24 +93,21 @@ async def _serve(socket: WebSocket, services: Services, asked: Request) -> None:
         end = INTERNAL_ERROR, entity_of(error, asked.text).message
     finally:
         watch.end()
-        await services.workers.status.run(query.close)
+        await services.workers.status.run(frames.running.close)
     if end is not None:
         await _close(socket, *end)
 
 
-async def _send_rows(
-    socket: WebSocket, services: Services, query: RunningQuery, watch: Watch
-) -> None:
-    fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
-    await socket.send_text(dumps(fields))
-    element = StreamedAnswer(query).element
+async def _send_all(socket: WebSocket, services: Services, frames: _Frames, watch: Watch) -> None:
+    if frames.first is not None:
+        await socket.send_text(frames.first)
     while True:
-        step = services.workers.streams.run(query.next_batch, STEP_SECONDS)
+        step = services.workers.streams.run(frames.running.next_batch, STEP_SECONDS)
         batch = await watch.race(step)
         if batch is None:
             return
-        for row in batch:
-            await watch.race(socket.send_text(element(row)))
+        for each in batch:
+            await watch.race(socket.send_text(frames.frame(each)))
 
 
 async def _close(socket: WebSocket, code: int, message: str) -> None:
