@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.model.errors import StatementError
+from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import SETTINGS, Settings, canonical, check_editable, passes_through
 from headrace.sql import ast
 
@@ -23,9 +23,12 @@ class Session:
     variables: dict[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raises for a property that a client may not set."""
+        """Raises for a property that a client may not set; that is no statement's fault."""
         for name in self.properties:
-            check_editable(name)
+            try:
+                check_editable(name)
+            except StatementError as e:
+                raise HeadraceError(e.message) from None
 
     def copy(self) -> Session:
         return Session(dict(self.properties), dict(self.variables))

@@ -20,8 +20,12 @@ from headrace.server.failures import (
     ApiError,
 )
 
-# The last is what curl says when it is told nothing; ksqlDB's own examples rely on it.
-_BODY_TYPES = {JSON, KSQL_JSON, DELIMITED, "application/x-www-form-urlencoded"}
+# The last three are what curl and other programs say of a body when they are told nothing; ksqlDB's
+# own examples rely on it.
+_BODY_TYPES = {
+    *(JSON, KSQL_JSON, DELIMITED),
+    *("application/x-www-form-urlencoded", "text/plain", "application/octet-stream"),
+}
 
 
 def check_content_type(request: HttpRequest) -> None:
