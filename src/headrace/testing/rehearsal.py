@@ -18,7 +18,7 @@ from headrace.engine.inserts import insert_target, inserted_row
 from headrace.engine.resolve import check_named_schemas, resolve_schema
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
-from headrace.model.settings import Settings
+from headrace.model.settings import SETTINGS, Settings, canonical, passes_through
 from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.ddl import plan_create_source
@@ -172,7 +172,11 @@ def rehearsal_of(case: RecordCase) -> Rehearsal:
 
 def known(properties: Mapping[str, object]) -> dict[str, object]:
     """The properties without those that switch a part of ksqlDB which we do not have."""
-    return {k: v for k, v in properties.items() if k not in _WITHOUT_SENSE}
+    return {k: v for k, v in properties.items() if k not in _WITHOUT_SENSE and not _is_foreign(k)}
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith("ksql.") and canonical(name) not in SETTINGS and not passes_through(name)
 
 
 _WITHOUT_SENSE = frozenset(

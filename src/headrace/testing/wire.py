@@ -63,11 +63,33 @@ def _registered_json(layout: Layout) -> Wire:
     assert layout.schema_id is not None
     prefix = header(layout.schema_id)
 
+    type_ = layout.type
+
     def encode(value: Json) -> bytes | None:
-        text = _dump(value)
+        text = _dump(_respelled(value, type_))
         return None if text is None else prefix + text
 
     return Wire(encode, lambda data: _parse(None if data is None else data[HEADER_SIZE:]))
+
+
+def _respelled(value: Json, type_: SqlType) -> Json:
+    """The value with fields spelled as the schema spells them: a writer would do so."""
+    match type_, value:
+        case Array(element), list():
+            return [_respelled(item, element) for item in value]
+        case Map(_, element), dict():
+            return {key: _respelled(item, element) for key, item in value.items()}
+        case Struct(fields), dict():
+            spelled = {f.name.upper(): f for f in fields} | {f.name: f for f in fields}
+            respelled = {}
+            for name, item in value.items():
+                field = spelled.get(name) or spelled.get(name.upper())
+                if field is None:
+                    respelled[name] = item
+                else:
+                    respelled[field.name] = _respelled(item, field.type)
+            return respelled
+    return value
 
 
 def _dump(value: Json) -> bytes | None:
