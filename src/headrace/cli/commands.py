@@ -60,6 +60,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace cli http://localhost:8088 -e 'SHOW STREAMS;'",
     ),
     Command(
+        "migrations",
+        "Keep a cluster's statements in numbered files, and apply them in order.",
+        "headrace.cli.migrations.command",
+        "headrace migrations new-project shop http://localhost:8088",
+    ),
+    Command(
         "demo",
         "Start a server, run a small pipeline and show what it does; checks the result.",
         "headrace.cli.demo",

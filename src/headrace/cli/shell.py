@@ -13,6 +13,7 @@ from headrace.cli import builtins
 from headrace.cli.builtins import Leave
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
 from headrace.cli.output import Output
+from headrace.cli.pairs import name_and_value
 from headrace.cli.session import Format, Session
 from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.model.errors import HeadraceError
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--define",
         action="append",
         default=[],
-        type=_pair,
+        type=name_and_value,
         metavar="NAME=VALUE",
         help="define a variable, as DEFINE does",
     )
@@ -43,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--set",
         action="append",
         default=[],
-        type=_pair,
+        type=name_and_value,
         metavar="NAME=VALUE",
         help="set a property, as SET does",
     )
@@ -64,16 +65,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--query-timeout", type=int, metavar="MS", help="end queries after so many milliseconds"
     )
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
-    value = value.strip()
-    if len(value) >= 2 and value[0] == value[-1] == "'":
-        value = value[1:-1].replace("''", "'")
-    return name.strip(), value
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.cli.pairs import name_and_value
 from headrace.cli.properties import read_properties
 
 
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--set",
         action="append",
         default=[],
-        type=_setting,
+        type=name_and_value,
         metavar="NAME=VALUE",
         help="one setting; wins over the file",
     )
@@ -48,13 +49,6 @@ def _port(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"'{text}' is not a port (0 to 65535)")
     return int(text)
-
-
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
-    return name.strip(), value.strip()
 
 
 def settings(args: argparse.Namespace) -> Mapping[str, str]:

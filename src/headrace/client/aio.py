@@ -97,6 +97,7 @@ class AsyncClient:
         variables: Mapping[str, Any] = _NOTHING,
         timeout: float | None = 300.0,
         verify: bool | str = True,
+        headers: Mapping[str, str] = _NOTHING,
     ) -> None:
         self.url = url.rstrip("/")
         self.properties = dict(properties)
@@ -107,6 +108,7 @@ class AsyncClient:
                 auth=(user, password) if user is not None else None,
                 timeout=httpx.Timeout(timeout, connect=10.0),
                 verify=wire.trust(self.url, verify),
+                headers=dict(headers),
             )
 
     async def close(self) -> None:

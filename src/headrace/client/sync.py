@@ -80,7 +80,8 @@ class Client:
     """A connection to one server. `properties` and `variables` go along with every request.
 
     `timeout` bounds how long an answer may take; a stream, once it is there, may be silent
-    for any time.
+    for any time. `verify` may name a PEM file of trusted certificates; `headers` are sent along
+    with every request.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Client:
         variables: Mapping[str, Any] = _NOTHING,
         timeout: float | None = 300.0,
         verify: bool | str = True,
+        headers: Mapping[str, str] = _NOTHING,
     ) -> None:
         self.url = url.rstrip("/")
         self.properties = dict(properties)
@@ -102,6 +104,7 @@ class Client:
             "password": password,
             "timeout": timeout,
             "verify": verify,
+            "headers": headers,
         }
         with wire.connection_errors(self.url):
             self._http = httpx.Client(
@@ -109,6 +112,7 @@ class Client:
                 auth=(user, password) if user is not None else None,
                 timeout=httpx.Timeout(timeout, connect=10.0),
                 verify=wire.trust(self.url, verify),
+                headers=dict(headers),
             )
 
     def connect(self, url: str) -> Client:

@@ -1,0 +1,16 @@
+"""`NAME=VALUE` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def name_and_value(text: str) -> tuple[str, str]:
+    """The parts of a pair; a value may stand in quotes, as DEFINE and SET have it."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    value = value.strip()
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        value = value[1:-1].replace("''", "'")
+    return name.strip(), value
