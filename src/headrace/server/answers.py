@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from headrace.formats import FORMATS
 from headrace.formats.base import Layout
@@ -24,18 +25,17 @@ KSQL_PROTOBUF = "application/vnd.ksql.v1+protobuf"
 _PROTOBUF = FORMATS["PROTOBUF_NOSR"]
 
 
-def dumps(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+dumps: Callable[[object], str] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+@lru_cache(maxsize=1000)
+def _columns(schema: Schema) -> str:
+    names, types = dumps([c.name for c in schema]), dumps([str(c.type) for c in schema])
+    return f'"columnNames":{names},"columnTypes":{types}'
 
 
 def metadata(query: RunningQuery) -> str:
-    return dumps(
-        {
-            "queryId": query.id,
-            "columnNames": [c.name for c in query.schema],
-            "columnTypes": [str(c.type) for c in query.schema],
-        }
-    )
+    return f'{{"queryId":{dumps(query.id)},{_columns(query.schema)}}}'
 
 
 class AnswerWriter(ABC):
@@ -162,7 +162,11 @@ class ProtobufAnswer(StreamedAnswer):
 
 
 def shown_schema(query: RunningQuery) -> Schema:
-    """The schema of a header: a pull query marks key columns, a push query does not."""
+    """The schema of a header: a pull query marks columns of keys and headers, a push query does
+    not. Where header columns are marked, they stand before the value's, other than in rows."""
     if query.kind is QueryKind.PULL:
-        return query.schema
+        schema = query.schema
+        if not schema.headers:
+            return schema
+        return Schema((*schema.key, *schema.headers, *schema.value))
     return Schema.of(type(c)(c.name, c.type) for c in query.schema)

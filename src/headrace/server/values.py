@@ -10,7 +10,7 @@ import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -118,6 +118,7 @@ def _map_writer(key: Writer, value: Writer) -> Writer:
     )
 
 
+@lru_cache(maxsize=1000)
 def row_writer(schema: Schema) -> Callable[[Sequence[object]], str]:
     """Writes the values of one row as a JSON array."""
     writers = tuple(writer(column.type) for column in schema)
