@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import re
 import time
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+
+from google.protobuf.message_factory import GetMessageClass
 
 from headrace.engine.engine import Engine
 from headrace.engine.pulling import PullAnswer
 from headrace.engine.push import PushQuery
 from headrace.engine.world import World
-from headrace.formats import jackson
+from headrace.formats import jackson, proto_text
 from headrace.model.errors import HeadraceError
-from headrace.model.requests import Request, ResultRow
-from headrace.model.schema import Schema
-from headrace.model.types import Array, Map, SqlType, Struct, base_name
+from headrace.model.requests import Request
+from headrace.server.answers import ProtobufAnswer, StreamedAnswer
+from headrace.server.bodies import parse_json
 from headrace.testing.cases import Json, ServerCase
 from headrace.testing.comparing import same
 from headrace.testing.outcomes import CaseFailure, error_text
@@ -87,7 +89,8 @@ class Asking:
         for statement in self._case.statements:
             for name in re.findall(r"kafka_topic\s*=\s*'([^']+)'", statement, re.IGNORECASE):
                 partitions.setdefault(self._prefix + name, 1)
-        self._world.admin.create_all([TopicSpec(name, n) for name, n in partitions.items()])
+        if partitions:
+            self._world.admin.create_all([TopicSpec(name, n) for name, n in partitions.items()])
 
     # ------------------------------------------------------------------------ statements
 
@@ -103,7 +106,9 @@ class Asking:
                 _check_entity(entity.to_json(), next(answers, None))
 
     def _query(self, text: str, response: Json) -> None:
-        expected = (response or {}).get("query")
+        answer = response or {}
+        form = ProtobufAnswer if "queryProto" in answer else StreamedAnswer
+        expected = answer.get("queryProto", answer.get("query"))
         request = Request(text, self._properties)
         if self._case.waits_for_query:
             query = self._engine.query(request)
@@ -112,9 +117,11 @@ class Asking:
             self._feed()
             query = self._engine.query(request)
         try:
-            lines = _lines(query, len(expected or ()))
+            lines = _lines(query, form, len(expected or ()))
         finally:
             query.close()
+        if form is ProtobufAnswer and expected is not None:
+            expected, lines = _told(expected), _told(_as_texts(lines))
         if expected is not None and not _same_lines(expected, lines):
             raise CaseFailure(f"other rows: {text}", _shown(expected), _shown(lines))
 
@@ -185,63 +192,47 @@ def _contained(expected: Json, actual: Json) -> bool:
 # ------------------------------------------------------------------------------ answers
 
 
-def _lines(query: PushQuery | PullAnswer, count: int) -> list[Json]:
+def _lines(query: PushQuery | PullAnswer, form: type[StreamedAnswer], count: int) -> list[Json]:
     """The answer's lines, until it ends, or as many are there as are waited for."""
-    lines: list[Json] = [{"header": {"queryId": query.id, "schema": str(query.schema)}}]
+    writer = form(query)
+    parts = [writer.start()]
     deadline = time.monotonic() + PATIENCE_SECONDS
     push = isinstance(query, PushQuery)
-    while time.monotonic() < deadline and not (push and _is_told(lines, count)):
+    told = 1
+    end = "]"
+    while time.monotonic() < deadline and not (push and 0 < count <= told):
         batch = query.next_batch(STEP_SECONDS)
         if batch is None:
+            end = writer.end(query.final_message)
             break
-        lines += [{"row": _row(row, query.schema)} for row in batch]
-    if query.final_message is not None:
-        lines.append({"finalMessage": query.final_message})
+        told += len(batch)
+        parts.append(writer.rows(batch))
+    text = "".join(parts)
+    lines = parse_json((text.removesuffix(",\n") if end == "]" else text) + end)
+    assert isinstance(lines, list)
     return lines
 
 
-def _is_told(lines: Sequence[Json], count: int) -> bool:
-    return 0 < count <= len(lines)
+def _as_texts(lines: Sequence[Json]) -> list[Json]:
+    """Rows in Protobuf as cases write them: messages in their text form."""
+    schema = lines[0]["header"]["protoSchema"]
+    message = GetMessageClass(proto_text.parse(schema, {}).message())
+    return [
+        {"row": str(message.FromString(b64decode(line["row"]["protobufBytes"])))}
+        if "row" in line
+        else line
+        for line in lines
+    ]
 
 
-def _row(row: ResultRow, schema: Schema) -> Json:
-    columns = [answer_value(v, c.type) for v, c in zip(row.values, schema, strict=True)]
-    return {"columns": columns, "tombstone": True} if row.tombstone else {"columns": columns}
-
-
-def answer_value(value: object, type_: SqlType) -> Json:
-    """A value as the server writes it in a row."""
-    match type_, value:
-        case _, None:
-            return None
-        case Array(element), list():
-            return [answer_value(v, element) for v in value]
-        case Map(_, item), dict():
-            return {str(k): answer_value(v, item) for k, v in value.items()}
-        case Struct(fields), dict():
-            return {f.name: answer_value(value.get(f.name), f.type) for f in fields}
-        case _, bytes():
-            return jackson.encode_bytes(value)
-        case _, int() if base_name(type_) in _TIMES:
-            return _TIMES[base_name(type_)](value)
-    return value
-
-
-def _timestamp(value: int) -> str:
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}"
-
-
-def _time(value: int) -> str:
-    text = _timestamp(value).split("T")[1]
-    return text.removesuffix(".000").removesuffix(":00")
-
-
-_TIMES = {
-    "DATE": lambda value: str(date(1970, 1, 1) + timedelta(days=value)),
-    "TIME": _time,
-    "TIMESTAMP": _timestamp,
-}
+def _told(lines: Sequence[Json]) -> list[Json]:
+    """An answer in Protobuf: neither rows nor the entries of their maps have an order."""
+    rows = sorted("\n".join(sorted(line["row"].splitlines())) for line in lines if "row" in line)
+    return [
+        *({"header": {"schema": x["header"]["protoSchema"], "queryId": ""}} for x in lines[:1]),
+        *({"row": row} for row in rows),
+        *(x for x in lines[1:] if "row" not in x),
+    ]
 
 
 def _same_lines(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
