@@ -134,7 +134,16 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
     project = nodes.Project(schema, source.kind, stage.node, tuple(selected))
     answer = prune(nodes.Answer(schema, source.kind, project, query.limit))
     assert isinstance(answer, nodes.Answer)
+    if source.is_table and isinstance(analysis.select[0], Star):
+        schema = Schema.of(_shown(column, source) for column in schema)
     return PullPlan(source, answer, schema, lookups)
+
+
+def _shown(column: Column, source: Source) -> Column:
+    """Among all columns of a table, those of headers are told as such."""
+    declared = source.schema.find(column.name)
+    is_header = declared is not None and declared.namespace is Namespace.HEADERS
+    return declared if declared is not None and is_header else column
 
 
 def _pulled(column: Column, source: Source) -> Column:
