@@ -18,6 +18,7 @@ from headrace.model.settings import Settings
 from headrace.server import headless
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
+from headrace.server.page import PAGES
 from headrace.server.settings import Listener, ServerSettings
 from headrace.spark.session import start_session
 from headrace.topics.admin import TopicAdmin
@@ -141,7 +142,7 @@ class RunningServer:
         if statements is not None:
             tell(f"Running the statements of {file}")
             headless.apply(engine, statements, tell)
-        app = build_app(engine, served, headless=statements is not None)
+        app = build_app(engine, served, PAGES, headless=statements is not None)
         http = HttpServer(app, served)
         http.start()
         self._parts.callback(http.stop)
