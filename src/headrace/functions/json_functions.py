@@ -94,14 +94,16 @@ def _is_index(token: str) -> bool:
 def _extracted(value: Column, path: str) -> Column:
     found = F.get_json_object(value, path)
     variant = F.try_variant_get(F.try_parse_json(value), path, "variant")
-    return F.when(found.isNull(), F.when(F.is_variant_null(variant), F.lit("null"))).otherwise(
-        F.when(found.rlike(r"^-?\d+\.\d+(E-?\d+)?$"), _as_written(value, variant, found)).otherwise(
-            found
-        )
+    is_text = F.coalesce(F.schema_of_variant(variant) == "STRING", F.lit(False))
+    has_fraction = found.rlike(r"^-?\d+\.\d+(E-?\d+)?$")
+    return F.coalesce(
+        F.when(has_fraction & ~is_text, _as_written(value, found)),
+        found,
+        F.when(F.is_variant_null(variant), F.lit("null")),
     )
 
 
-def _as_written(value: Column, variant: Column, found: Column) -> Column:
+def _as_written(value: Column, found: Column) -> Column:
     """Spark writes a number with a fraction as a double; ksqlDB leaves it as it is.
 
     What stands in the document and is the same double is the number as it was written.
@@ -111,8 +113,7 @@ def _as_written(value: Column, variant: Column, found: Column) -> Column:
         numbers,
         lambda n: n.rlike("[.eE]") & (n.cast("double") == found.cast("double")),
     )
-    written = F.coalesce(F.get(same, F.lit(0)), found)
-    return F.when(F.schema_of_variant(variant) == "STRING", found).otherwise(written)
+    return F.get(same, F.lit(0))
 
 
 # ------------------------------------------------------------------------- JSON as Jackson has it

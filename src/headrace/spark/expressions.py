@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import TypeVar
 
 from pyspark.sql import Column
@@ -21,7 +23,7 @@ from headrace.functions.declare import CallContext
 from headrace.functions.registry import REGISTRY
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
-from headrace.model.types import DOUBLE, Decimal, Map, SqlType, base_name, quote
+from headrace.model.types import DOUBLE, STRING, Decimal, Map, SqlType, base_name, quote
 from headrace.plan import expressions as e
 from headrace.spark.casts import cast, coalesce_errors
 
@@ -377,14 +379,19 @@ def _make_array(x: e.MakeArray, scope: Scope) -> Fallible:
 def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
     keys = [scope.note(lower(k, scope)) for k, _ in x.entries]
     values = [scope.note(lower(v, scope)) for _, v in x.entries]
-    flat = [c.value for kv in zip(keys, values, strict=True) for c in kv]
-    # Spark raises on a null key, so a map with one is a failure before Spark sees it.
-    some_null = F.lit(False)
-    for key in keys:
-        some_null = some_null | key.value.isNull()
-    value = F.when(~some_null, F.create_map(*flat)).cast(spark_type(x.type))
-    error = F.when(some_null, F.lit("A map's key cannot be null"))
-    return Fallible(value, coalesce_errors(*(i.error for i in (*keys, *values)), error))
+    error = None
+    if isinstance(x.type, Map) and x.type.key == STRING:
+        # Spark knows no null keys; a text says what all formats write for one.
+        keys = [Fallible(F.coalesce(k.value, F.lit("null")), k.error) for k in keys]
+    else:
+        # Spark raises on a null key, so a map with one is a failure before Spark sees it.
+        some_null = reduce(or_, (k.value.isNull() for k in keys), F.lit(False))
+        error = F.when(some_null, F.lit("A map's key cannot be null"))
+    value = F.create_map(*(c.value for kv in zip(keys, values, strict=True) for c in kv))
+    if error is not None:
+        value = F.when(error.isNull(), value)
+    errors = coalesce_errors(*(i.error for i in (*keys, *values)), error)
+    return Fallible(value.cast(spark_type(x.type)), errors)
 
 
 @lowers(e.MakeStruct)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headrace.spark.forks import forking_python
+
 # What Headrace relies on; a user's `spark.*` settings may add to these but not change their sense.
 _SEMANTICS = {
     # Failures are values here (see expressions); an exception would stop the query.
@@ -19,6 +21,8 @@ _SEMANTICS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    # A name in a lambda is a column of the input, even if the same select makes another of it.
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "false",
 }
 
 _DEFAULTS = {
@@ -83,7 +87,8 @@ def start_session(
     jars: Iterable[Path], settings: Mapping[str, str], work_dir: Path
 ) -> SparkSession:
     """Starts Spark (about 4 s). `settings` are the user's `spark.*` names and values."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    local = settings.get("spark.master", _DEFAULTS["spark.master"]).startswith("local")
+    os.environ["PYSPARK_PYTHON"] = str(forking_python()) if local else sys.executable
     # PySpark logs every failed call as JSON; whoever catches the failure reports it.
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -104,7 +109,7 @@ def start_session(
         **settings,
         **_SEMANTICS,
     }
-    if not merged["spark.master"].startswith("local"):
+    if not local:
         merged.setdefault("spark.executorEnv.PYSPARK_PYTHON", sys.executable)
     else:
         del merged["spark.jars"]  # the driver's class path already has them
