@@ -1,0 +1,109 @@
+"""A stateful operator's first process, forked instead of started.
+
+When a query starts, Spark runs a Python process of its own for each stateful operator, to ask what
+state it will keep, and gives it ten seconds. It spends a second of CPU on imports alone; with many
+queries at once, as when a server starts, they would run out of time. So `PYSPARK_PYTHON` is a small
+script that lets a process which has imported everything fork instead. All else runs as usual.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+MODULE = "pyspark.sql.streaming.transform_with_state_driver_worker"
+
+# Waits until the forked process has ended, which closes the connection.
+_CLIENT = """\
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect(sys.argv[1])
+    server.sendall(json.dumps(dict(os.environ)).encode())
+    server.shutdown(socket.SHUT_WR)
+    server.recv(1)
+"""
+
+_SCRIPT = """\
+#!/bin/sh
+if [ "$2" = {module} ] && [ -S {socket} ]; then
+  exec {python} -I -S -c {client} {socket}
+fi
+exec {python} "$@"
+"""
+
+_python: Path | None = None
+
+
+def forking_python() -> Path:
+    """The script to be used as Python's executable; its server lives as long as this process."""
+    global _python
+    if _python is None:
+        # Not below the data directory: the path of a socket must be short.
+        directory = Path(tempfile.mkdtemp(prefix="headrace-"))
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        listening = directory / "socket"
+        command = [sys.executable, "-m", __name__, str(listening)]
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,  # closed when this process is gone
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # what goes wrong there is told to Spark
+            start_new_session=True,
+        )
+        words = {"module": MODULE, "socket": listening, "python": sys.executable, "client": _CLIENT}
+        _python = directory / "python"
+        _python.write_text(_SCRIPT.format(**{k: shlex.quote(str(v)) for k, v in words.items()}))
+        _python.chmod(0o700)
+    return _python
+
+
+def serve(listening: Path) -> None:
+    """Forks for everyone who asks, until whoever started this is gone."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(listening))
+    listener.listen(128)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    try:
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                _run(connection)
+            connection.close()
+    finally:
+        shutil.rmtree(listening.parent, ignore_errors=True)
+
+
+def _run(connection: socket.socket) -> None:
+    """What `python -m` of the module would do, in the environment of the one who asked."""
+    from pyspark.sql.streaming.transform_with_state_driver_worker import main
+    from pyspark.worker_util import get_sock_file_to_executor
+
+    failed = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        with connection.makefile("rb") as told:
+            os.environ.clear()
+            os.environ.update(json.load(told))
+        with get_sock_file_to_executor() as file:
+            main(file, file)
+        failed = 0
+    finally:
+        os._exit(failed)
+
+
+if __name__ == "__main__":
+    for imported in (MODULE, "headrace.spark.bucket", "headrace.functions.aggregates"):
+        import_module(imported)
+    serve(Path(sys.argv[1]))
