@@ -76,6 +76,17 @@ def test_file_with_variables_and_properties(capsys, url, engine, tmp_path):
     assert show.after_command == 7  # it waits for the command before it
 
 
+def test_commands_of_the_shell_in_scripts(capsys, url, engine, tmp_path):
+    inner, outer = tmp_path / "in ner.sql", tmp_path / "outer.sql"
+    inner.write_text("SHOW TABLES;")
+    outer.write_text(f"OUTPUT JSON;\nRUN SCRIPT '{inner}';\nexit;\nDROP STREAM NO_SUCH;")
+    assert main([url, "-f", str(outer)]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Output format set to JSON\n") and '"@type": "tables"' in told
+    assert [request.text for request in engine.requests] == ["SHOW TABLES;"]
+    assert main([url, "-e", "output xml; SHOW TABLES;"]) == 1
+
+
 def test_first_failure_ends_a_script(capsys, url, engine):
     assert main([url, "-e", "DROP STREAM NO_SUCH; SHOW STREAMS;"]) == 1
     told = capsys.readouterr()

@@ -1,90 +1,18 @@
 """The shell through a real terminal."""
 
 import os
-import pty
-import re
-import select
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from terminal import SOURCES, Terminal
 
 from headrace.cli.statements import is_complete
 
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>78]|\x1b\][^\x07]*\x07|\r")
-SOURCES = Path(__file__).parents[2] / "src"
-
 # Processes in real terminals, with patience of seconds: not for a machine that is busy with others.
 pytestmark = pytest.mark.heavy
-
-
-class Terminal:
-    """A shell in a pseudo-terminal: type, and wait for what it shows."""
-
-    def __init__(self, url, home, columns=100):
-        self.master, slave = pty.openpty()
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(SOURCES),
-            "TERM": "xterm-256color",
-            "COLUMNS": str(columns),
-            "LINES": "40",
-            "PROMPT_TOOLKIT_NO_CPR": "1",
-            "XDG_STATE_HOME": str(home),
-            "EDITOR": "",
-            "VISUAL": "",
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "headrace.cli.main", url],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=environment,
-            start_new_session=True,
-            preexec_fn=_own_the_terminal,
-        )
-        os.close(slave)
-        self.raw = ""
-        self.seen = 0
-
-    def text(self):
-        return ESCAPES.sub("", self.raw)
-
-    def expect(self, wanted, seconds=60):
-        """What was shown up to and including `wanted`, from where the last one ended."""
-        deadline = time.monotonic() + seconds
-        while True:
-            text = self.text()
-            found = text.find(wanted, self.seen)
-            if found >= 0:
-                shown = text[self.seen : found + len(wanted)]
-                self.seen = found + len(wanted)
-                return shown
-            assert time.monotonic() < deadline, f"{wanted!r} not in {text[self.seen :]!r}"
-            if select.select([self.master], [], [], 0.1)[0]:
-                self.raw += os.read(self.master, 65536).decode(errors="replace")
-
-    def type(self, text):
-        os.write(self.master, text.encode())
-
-    def enter(self, text):
-        self.type(text + "\r")
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-        os.close(self.master)
-
-
-def _own_the_terminal():
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 @pytest.fixture
@@ -173,6 +101,8 @@ def test_commands_of_the_shell(shell, url, tmp_path):
     shell.expect("   1: spool")
     shell.enter("spool off")
     shell.expect("Spool written to")
+    shell.enter("output tabular; SHOW TABLES;")
+    shell.expect("Table Name")
     shell.enter("help")
     shell.expect("run script 'FILE'")
     shell.expect("Ctrl-D leaves")
@@ -180,14 +110,18 @@ def test_commands_of_the_shell(shell, url, tmp_path):
     assert "headrace> run script" in kept and "Table Name" in kept
 
 
-def test_tab_completes_names_of_the_server(shell):
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("SELECT PRI", "PRICE"), ("SELECT s.pri", "PRICE"), ("SELECT AB", "ABS"), ("SEL", "SELECT")],
+)
+def test_tab_completes_names_of_the_server(shell, typed, shown):
     shell.enter("version")
     shell.expect("Version: ")
     deadline = time.monotonic() + 10
     while True:  # names are fetched in the background
-        shell.type("SELECT PRI\t")
+        shell.type(typed + "\t")
         try:
-            shell.expect("PRICE", seconds=1)
+            shell.expect(shown, seconds=1)
             break
         except AssertionError:
             assert time.monotonic() < deadline

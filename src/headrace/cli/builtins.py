@@ -181,9 +181,15 @@ def _arguments(text: str) -> list[str]:
         return text.split()
 
 
-def run(session: Session, builtin: Builtin, arguments: list[str]) -> None:
+def take(session: Session, line: str) -> bool:
+    """Runs a line that is a command of the shell; False if it is SQL."""
+    found = find(line)
+    if found is None:
+        return False
+    builtin, arguments = found
     least, most = builtin.arguments
     if not least <= len(arguments) <= most:
         problem = "few" if len(arguments) < least else "many"
         raise HeadraceError(f"Too {problem} parameters. Usage: {builtin.usage}")
     builtin.run(session, arguments)
+    return True

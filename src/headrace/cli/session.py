@@ -45,6 +45,8 @@ class Session:
         self.row_limit: int | None = None
         self.query_seconds: float | None = None
         self.history: list[str] = []
+        # Takes what is a command of the shell and no statement, and says whether it did.
+        self.takes: Callable[[str], bool] = lambda text: False
         self._last_command: int | None = None
         self._handlers: dict[str, Callable[[str], None]] = {
             "SELECT": self._query,
@@ -58,7 +60,8 @@ class Session:
     def run(self, text: str) -> None:
         """Runs every statement of a text; the first that fails ends it."""
         for statement in statements(text):
-            self._handlers.get(first_word(statement), self._execute)(statement)
+            if not self.takes(statement):
+                self._handlers.get(first_word(statement), self._execute)(statement)
 
     def run_file(self, path: str) -> None:
         try:

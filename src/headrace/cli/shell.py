@@ -15,6 +15,7 @@ from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
 from headrace.cli.output import Output
 from headrace.cli.pairs import name_and_value
 from headrace.cli.session import Format, Session
+from headrace.cli.statements import statements
 from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.model.errors import HeadraceError
 
@@ -81,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
         output.error(str(error))
         return UNREACHABLE
     session = Session(client, output)
+    session.takes = lambda text: builtins.take(session, text)
     session.format = args.output
     session.row_limit = args.query_row_limit
     session.query_seconds = args.query_timeout / 1000 if args.query_timeout else None
@@ -116,6 +118,8 @@ def once(session: Session, work: Callable[[], None]) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Leave:
+        return OK
     return OK
 
 
@@ -143,11 +147,8 @@ def converse(session: Session) -> int:
 
 
 def enter(session: Session, line: str) -> None:
-    """One entry: a command of the shell, or SQL."""
-    found = builtins.find(line)
-    if found is not None:
-        builtins.run(session, *found)
-    else:
+    """One entry: a command of the shell, which needs no semicolon, or statements."""
+    if len(list(statements(line))) > 1 or not builtins.take(session, line):
         session.run(line)
 
 
