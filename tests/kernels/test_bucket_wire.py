@@ -188,3 +188,12 @@ def test_keys_of_several_columns_may_have_to_be_whole():
     assert wires._keys(table, SideWire(table.schema, 2, 0)) == [("a", "b"), ("a", None), None]
     whole = SideWire(table.schema, 2, 0, whole_keys=True)
     assert wires._keys(table, whole) == [("a", "b"), None, None]
+
+
+def test_tasks_go_by_the_partition_they_read_whatever_their_number():
+    w = wire()
+    rows = batch([(0, "a", 1, 10, 0), (1, "b", 2, 30, 1)])
+    at = rows.schema.get_field_index(wires.PARTITION)
+    read = rows.set_column(at, wires.PARTITION, pa.array([5, 5], pa.int32()))
+    (packed, _) = wires.packer(w)(iter([read]))
+    assert set(packed.column("sequence").to_pylist()) == {5}

@@ -17,7 +17,7 @@ from headrace.spark.entries import EntryWriter
 from headrace.spark.failures import batch_offsets, log_failures
 from headrace.spark.program import Context, lower_node
 from headrace.spark.sink import SinkTarget, write_to_kafka
-from headrace.spark.stateful import native_candidate
+from headrace.spark.stateful import native_candidate, remembers
 from headrace.spark.topics import Offsets, consumer_options, read_topic, stream_topic
 
 # Where to start in each topic.
@@ -33,6 +33,10 @@ def starting_offsets(world: World, node: n.Node, settings: Settings) -> Starts:
     earliest = settings.text("auto.offset.reset") == "earliest"
     offsets = world.admin.begin_offsets if earliest else world.admin.end_offsets
     return {s.topic: offsets(s.topic) for s in n.sources(node)}
+
+
+def exactly_once(settings: Settings) -> bool:
+    return settings.text("processing.guarantee") != "at_least_once"
 
 
 def context_for(
@@ -63,9 +67,7 @@ def context_for(
 def streaming(
     world: World, settings: Settings, starts: Starts
 ) -> Callable[[n.ReadSource, bool], DataFrame]:
-    options = consumer_options(
-        world.kafka.settings, settings.text("processing.guarantee") != "at_least_once"
-    )
+    options = consumer_options(world.kafka.settings, exactly_once(settings))
     limit = settings.number("max.offsets.per.trigger")
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
@@ -90,11 +92,13 @@ def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFr
 class Program:
     """A persistent query as Spark runs it: evaluating `rows` writes to the sink.
 
-    `after_batch`, if not None, is told the rows' counts once they are written, and the number of
-    the batch; the batch is not finished before it returns.
+    `state` says what it remembers, step by step. `after_batch`, if not None, is told the rows'
+    counts once they are written, and the number of the batch; the batch is not finished before it
+    returns.
     """
 
     rows: DataFrame
+    state: Sequence[str] = ()
     after_batch: Callable[[Sequence[Row], int], None] | None = None
 
 
@@ -112,6 +116,8 @@ def persistent_program(
         tuple(sorted(world.producer_settings().items())),
         processing_log.topic(world),
         processing_log.skipped_topic(world, settings),
+        # The prefix that ksqlDB's ids have too, so that access rules fit.
+        f"_confluent-ksql-{world.service_id}query_{query_id}" if exactly_once(settings) else None,
     )
     context = context_for(
         world,
@@ -120,25 +126,28 @@ def persistent_program(
         streaming(world, settings, starts),
         keep_skipped=target.skipped_topic is not None,
     )
+    if target.transactions is not None and not remembers(node):
+        context = replace(context, tells_task=True)
     aggregate = native_candidate(node, context)
     if aggregate is None:
-        return Program(write_to_kafka(lower_node(node, context), target))
+        return Program(write_to_kafka(lower_node(node, context), target), context.state)
     native = replace(context, native=aggregate)
     rows = write_to_kafka(lower_node(node, native), target)
 
     def after_batch(counts: Sequence[Row], batch: int) -> None:
         if any(row.failed for row in counts):
-            read = _batch_reader(world, node, starts, checkpoint, batch)
-            log_failures(aggregate, context, read, target)
+            read = _batch_reader(world, node, settings, starts, checkpoint, batch)
+            # The batch's own transactions are through: entries may come twice.
+            log_failures(aggregate, context, read, replace(target, transactions=None))
 
-    return Program(rows, after_batch)
+    return Program(rows, context.state, after_batch)
 
 
 def _batch_reader(
-    world: World, node: n.Node, starts: Starts, checkpoint: str, batch: int
+    world: World, node: n.Node, settings: Settings, starts: Starts, checkpoint: str, batch: int
 ) -> Callable[[n.ReadSource, bool], DataFrame]:
     """Reads exactly the records of one micro-batch again."""
-    options = consumer_options(world.kafka.settings)
+    options = consumer_options(world.kafka.settings, exactly_once(settings))
     ends = _by_topic(batch_offsets(world.spark, checkpoint, batch))
     begins = dict(starts)
     if batch > 0:

@@ -77,9 +77,7 @@ TAIL = (NULL, TIME, ORDER, NOW, PARTITION, OFFSET)
 
 def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        sequence = context.partitionId() if context is not None else 0
-        packing = _Packing(wire, sequence)
+        packing = _Packing(wire)
         if wire.ordered:
             batches = in_order(batches)
         for batch in batches:
@@ -92,14 +90,16 @@ def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Recor
 
 
 class _Packing:
-    def __init__(self, wire: Wire, sequence: int) -> None:
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._sequence = sequence
+        self._sequence: int | None = None
         self._number = 0
         self._labels = np.array(labels(wire.buckets), dtype=np.int32)
         self._times: dict[int, int] = {}
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        if self._sequence is None:
+            self._sequence = _sequence(batch)
         if self._wire.has_errors:
             passed, batch = self._part_dead(batch)
             if passed is not None:
@@ -143,7 +143,7 @@ class _Packing:
         for side, time in self._times.items():
             data = str(time).encode()
             for label in self._labels.tolist():
-                yield (label, self._sequence, self._next(), TICK, side, data)
+                yield (label, self._sequence or 0, self._next(), TICK, side, data)
 
     def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Rows that have log entries leave their entries here; what is alive goes on without."""
@@ -169,6 +169,18 @@ class _Packing:
     def _next(self) -> int:
         self._number += 1
         return self._number
+
+
+def _sequence(batch: pa.RecordBatch) -> int:
+    """The task's place among those of its side, the same whenever the batch runs.
+
+    Spark numbers the partitions of a topic in one order when it first runs a batch and in another
+    when it runs it again after a restart. Tasks behind a shuffle keep their numbers.
+    """
+    if ORDER not in batch.schema.names or batch.column(ORDER).null_count == batch.num_rows:
+        return int(batch.column(PARTITION)[0].as_py() or 0)
+    context = TaskContext.get()
+    return context.partitionId() if context is not None else 0
 
 
 def _parcels(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:

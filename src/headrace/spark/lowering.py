@@ -39,6 +39,10 @@ class Context:
     native: n.Aggregate | None = None  # the aggregate that is left to Spark's own operator
     function_settings: Mapping[str, object] = field(default_factory=dict)
     run_kernel: RunKernel = as_operator
+    # Rows to be written tell which task they are of, by what does not change if they run again.
+    tells_task: bool = False
+    # What the lowered steps remember, in order; lowering adds to it.
+    state: list[str] = field(default_factory=list)
 
 
 N = TypeVar("N", bound=n.Node)

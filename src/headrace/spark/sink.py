@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,12 +22,14 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
 from headrace.spark.entries import SkippedRecord, production_entry, shortened
+from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
 
 # The columns a DataFrame must have to be written.
 KEY, VALUE, TIME, DEAD, LOG = "$key", "$value", "$time", "$dead", "$log"
 FAILED = "$failed"  # if there: rows whose log entries are found elsewhere
 RAW = "$raw"  # if there: the source record of a row
+TASK = "$task"  # if there: a number that all rows of a task share, also when they are read again
 WRITTEN_SCHEMA = "written bigint, failed bigint"
 
 # How long a record of time 0 may take.
@@ -42,6 +45,15 @@ REFUSALS = frozenset(
     }
 )
 
+PRODUCER_SETTINGS: Mapping[str, Any] = {
+    "partitioner": "murmur2_random",  # what Kafka's Java producer does
+    "enable.idempotence": True,  # retries keep order and make no duplicates
+    "linger.ms": 2,
+    "queue.buffering.max.messages": 200_000,
+    "message.timeout.ms": 120_000,
+    "compression.type": "none",
+}
+
 _producers: dict[tuple[tuple[str, str], ...], Any] = {}
 _epoch_producers: dict[tuple[tuple[str, str], ...], EpochProducer] = {}
 
@@ -50,7 +62,8 @@ _epoch_producers: dict[tuple[tuple[str, str], ...], EpochProducer] = {}
 class SinkTarget:
     """Where a query's rows go, and the client's settings.
 
-    Log entries and skipped records go to topics of their own, if there are such.
+    Log entries and skipped records go to topics of their own, if there are such. With
+    `transactions`, which is how they are named, each task of a micro-batch writes exactly once.
     """
 
     query: str
@@ -58,6 +71,7 @@ class SinkTarget:
     client: tuple[tuple[str, str], ...]
     log_topic: str | None = None
     skipped_topic: str | None = None
+    transactions: str | None = None
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -67,13 +81,13 @@ def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
 
 def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task: _Task | None = None
+        task: _Task | _TransactionalTask | None = None
         count = failed = 0
         for batch in batches:
             if not batch.num_rows:
                 continue
             if task is None:
-                task = _Task(target, producer_for(target.client))
+                task = _task(target, batch)
             task.produce(batch)
             count += batch.num_rows
             if FAILED in batch.schema.names:
@@ -83,6 +97,14 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
         yield pa.RecordBatch.from_pydict({"written": [count], "failed": [failed]})
 
     return write
+
+
+def _task(target: SinkTarget, first: pa.RecordBatch) -> _Task | _TransactionalTask:
+    if target.transactions is None:
+        return _Task(target, producer_for(target.client))
+    number = first.column(TASK)[0].as_py() if TASK in first.schema.names else None
+    place = Place.of_task(target.transactions, target.topic, number)
+    return _TransactionalTask(target, Transaction(target.client, PRODUCER_SETTINGS, place))
 
 
 @dataclass(frozen=True)
@@ -102,6 +124,7 @@ class _Task:
     def __init__(self, target: SinkTarget, producer: Any) -> None:
         self._target = target
         self._producer = producer
+        self._in_transaction = target.transactions is not None
         self._failure: Any = None
         self._refused: list[_Refused] = []
 
@@ -114,7 +137,9 @@ class _Task:
         logs = columns.get(LOG)
         raws = columns.get(RAW)
         producer = self._producer
-        if 0 in times:
+        if 0 in times and self._in_transaction:
+            times = [time or 1 for time in times]  # the other client has no part in it
+        elif 0 in times:
             producer = _TwoProducers(producer, epoch_producer_for(self._target.client))
         topic, done, send = self._target.topic, self._done, producer.produce
         for i, value in enumerate(values):
@@ -155,7 +180,7 @@ class _Task:
     def _done(self, error: Any, message: Any, raw: Any = None) -> None:
         if error is None:
             return
-        if error.code() in REFUSALS:
+        if error.code() in REFUSALS and not self._in_transaction:
             kept = None if raw is None else raw.as_py()
             when = message.timestamp()[1]
             self._refused.append(_Refused(message.key(), message.value(), when, error, kept))
@@ -228,12 +253,12 @@ class _Task:
             elif error is not None and self._failure is None:
                 self._failure = error
 
-        if skipped.timestamp == 0:
+        if skipped.timestamp == 0 and not self._in_transaction:
             epoch = epoch_producer_for(target.client)
             epoch.send(topic, skipped.value, skipped.key, skipped.headers)
             epoch.flush(EPOCH_SECONDS)
             return
-        when = {"timestamp": skipped.timestamp} if skipped.timestamp > 0 else {}
+        when = {"timestamp": skipped.timestamp or 1} if skipped.timestamp >= 0 else {}
         try:
             self._send(
                 topic,
@@ -253,6 +278,33 @@ class _Task:
                 return
             except BufferError:
                 self._producer.poll(0.05)
+
+
+class _TransactionalTask:
+    """What one Spark task writes: all of it, once, or nothing."""
+
+    def __init__(self, target: SinkTarget, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._task = _Task(target, transaction.producer)
+
+    def produce(self, batch: pa.RecordBatch) -> None:
+        if not self._transaction.done:
+            with self._aborting():
+                self._task.produce(batch)
+
+    def finish(self) -> None:
+        if not self._transaction.done:
+            with self._aborting():
+                self._task.finish()
+        self._transaction.commit()
+
+    @contextmanager
+    def _aborting(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._transaction.abort()
+            raise
 
 
 def _raw(raws: Any, i: int) -> Mapping[str, Any] | None:
@@ -293,16 +345,7 @@ def producer_for(client: tuple[tuple[str, str], ...]) -> Any:
     from confluent_kafka import Producer
 
     if client not in _producers:
-        settings: dict[str, Any] = {
-            "partitioner": "murmur2_random",  # what Kafka's Java producer does
-            "enable.idempotence": True,  # retries keep order and make no duplicates
-            "linger.ms": 2,
-            "queue.buffering.max.messages": 200_000,
-            "message.timeout.ms": 120_000,
-            "compression.type": "none",
-            **dict(client),
-        }
-        producer = _producers[client] = Producer(settings)
+        producer = _producers[client] = Producer({**PRODUCER_SETTINGS, **dict(client)})
         atexit.register(producer.flush, 5)
     return _producers[client]
 

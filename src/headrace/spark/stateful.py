@@ -78,6 +78,7 @@ def _run(
     coalesce: bool = False,
 ) -> DataFrame:
     """The kernel's output: columns `k0…`, `v0…`, the window if it has one, and what rows carry."""
+    context.state.append(f"{kernel.layout}, {context.buckets} buckets")
     return apply_kernel(
         [Input(p.rows, p.key, p.values) for p in parts],
         kernel,
@@ -271,6 +272,15 @@ def _named(node: n.Aggregate, out: DataFrame) -> DataFrame:
 # --------------------------------------------------------------------------- Spark's own way
 
 
+def remembers(root: n.Node) -> bool:
+    """Whether a plan has state: then rows meet by their key in tasks that do not change."""
+    return any(
+        isinstance(step, n.Aggregate | n.Suppress | n.Join)
+        or (isinstance(step, n.Filter) and step.kind is SourceKind.TABLE)
+        for step in _steps(root)
+    )
+
+
 def native_candidate(root: n.Node, context: Context) -> n.Aggregate | None:
     """The plan's aggregate, if Spark's own aggregation gives the same tables.
 
@@ -311,6 +321,8 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
     """`groupBy().agg()`. Rows that are only there for their log entries make a group of their own;
     `$failed` marks the groups to which this micro-batch brought log entries."""
     rows = lower_node(node.input, context)
+    calls = ", ".join(call.signature for call in node.calls)
+    context.state.append(f"Spark's aggregate 1: {len(node.keys)} keys, {calls}")
     prepared = arguments(node, rows, context)
     keys = [column(f"$g{i}") for i in range(len(node.keys))]
     known = F.lit(True)

@@ -308,6 +308,7 @@ def _write(node: n.Write, context: Context) -> DataFrame:
         (column(DEAD) | reason.isNotNull()).alias(DEAD),
         with_entries(entries).alias("$log"),
         *(column(name) for name in (FAILED, RAW) if name in rows.columns),
+        *([column(PARTITION).alias("$task")] if context.tells_task else []),
     )
 
 
