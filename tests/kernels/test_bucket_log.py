@@ -4,7 +4,7 @@ import pytest
 from kernel_feeding import Count
 
 from headrace.spark import bucket_log
-from headrace.spark.bucket_log import Bucket, Memory, StateMismatch
+from headrace.spark.bucket_log import Bucket, Memory, StateMismatchError
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.kernel import Output
 from headrace.spark.kernels.steps import Call
@@ -115,7 +115,7 @@ def test_state_of_something_else_is_refused():
     cells = FakeCells()
     put(cells, Memory(0), [("a", 1)])
     other = StreamAggregate((Call("COUNT", Count(), ()),))
-    with pytest.raises(StateMismatch, match="stream-table join"):
+    with pytest.raises(StateMismatchError, match="stream-table join"):
         Bucket.open(cells, other, Memory(0))
 
 
@@ -123,7 +123,7 @@ def test_state_of_an_unknown_format_is_refused(monkeypatch):
     cells = FakeCells()
     put(cells, Memory(0), [("a", 1)])
     monkeypatch.setattr(bucket_log, "FORMAT", 2)
-    with pytest.raises(StateMismatch, match="format 1"):
+    with pytest.raises(StateMismatchError, match="format 1"):
         Bucket.open(cells, SPEC, Memory(0))
 
 

@@ -8,6 +8,8 @@ _PYTHON = re.compile(
     r"^(?:\w+\.)*((?!Py4J)(?!\w*SparkException)\w*(?:Error|Exception)): (.+)$", re.MULTILINE
 )
 _CAUSE = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+): (.+)$", re.MULTILINE)
+# What we raise ourselves in a worker, in words for a person.
+_SENTENCES = frozenset({"RuntimeError", "StateMismatchError"})
 
 
 def reason_of(failure: BaseException) -> str:
@@ -17,5 +19,5 @@ def reason_of(failure: BaseException) -> str:
         found = pattern.findall(text)
         if found:
             kind, message = found[-1]
-            return message.strip() if kind == "RuntimeError" else f"{kind}: {message.strip()}"
+            return message.strip() if kind in _SENTENCES else f"{kind}: {message.strip()}"
     return text.strip().split("\n")[0] or type(failure).__name__

@@ -6,8 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -15,10 +17,12 @@ from headrace.engine.failures import reason_of
 from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
+from headrace.spark.checkpoint import check_state
+from headrace.spark.pacing import SHORTEST_MS, pause_between_looks, set_pause
 
 LOG = logging.getLogger(__name__)
 
-WATCH_SECONDS = 0.2
+WATCH_SECONDS = 0.5
 KEPT_ERRORS = 10
 
 
@@ -38,6 +42,7 @@ class PersistentQuery:
     failures: int = 0
     retry_at: float | None = None
     started_at: float = 0.0
+    pause_ms: int = SHORTEST_MS
 
     @property
     def state(self) -> QueryState:
@@ -50,6 +55,7 @@ class PersistentQuery:
     def start(self) -> None:
         """Plans and starts the streaming query; it goes on from its checkpoint if there is one."""
         program = self.build()
+        check_state(program.rows.sparkSession, self.checkpoint, program.state)
         context = program.rows.sparkSession.sparkContext
         context.setLocalProperty("spark.scheduler.pool", self.id)
         try:
@@ -60,10 +66,19 @@ class PersistentQuery:
                 .outputMode("update")
             )
             self.streaming = writer.start()
+            self.pause_ms = SHORTEST_MS
         finally:
             context.setLocalProperty("spark.scheduler.pool", "default")
         self.retry_at = None
         self.started_at = time.monotonic()
+
+    def pace(self, milliseconds: int) -> None:
+        """How long it waits before it looks for new records again."""
+        if self.streaming is not None and self.pause_ms != milliseconds:
+            self.pause_ms = milliseconds
+            # It reaches into Spark: where that is built differently, queries look as often as ever.
+            with suppress(Py4JError):
+                set_pause(self.streaming, milliseconds)
 
     def spark_plan(self) -> str:
         """What Spark made of the plan, once a micro-batch has run."""
@@ -154,6 +169,13 @@ class QueryKeeper:
                 with self._lock:
                     if query.id in self._queries:
                         self._look_after(query)
+            self._pace()
+
+    def _pace(self) -> None:
+        with self._lock:
+            running = [q for q in self._queries.values() if q.state is QueryState.RUNNING]
+            for query in running:
+                query.pace(pause_between_looks(len(running)))
 
     def _look_after(self, query: PersistentQuery) -> None:
         now = time.monotonic()

@@ -35,7 +35,7 @@ PART_BYTES = 16 * 1024 * 1024
 _EXPANSION = 5
 
 
-class StateMismatch(Exception):
+class StateMismatchError(Exception):
     """Durable state was written for something else than what now runs on it."""
 
 
@@ -76,12 +76,12 @@ class Head:
     def load(cls, data: bytes, layout: str) -> Head:
         version, *fields = pickle.loads(data)
         if version != FORMAT:
-            raise StateMismatch(
+            raise StateMismatchError(
                 f"The query's state has format {version}, but this version reads format {FORMAT}."
             )
         was, bucket, number, lineage, runs, times = fields
         if was != layout:
-            raise StateMismatch(
+            raise StateMismatchError(
                 f"The query's state was written for '{was}' and cannot be read as '{layout}'."
             )
         return cls(was, bucket, number, lineage, [Run(*run) for run in runs], times)
@@ -216,7 +216,7 @@ def _dump(payload: _Payload) -> bytes:
 def _load(cells: Cells, run: Run) -> _Payload:
     parts = [cells.get(run.last, part) for part in range(run.parts)]
     if any(part is None for part in parts):
-        raise StateMismatch(f"Part of the query's state (version {run.last}) is missing.")
+        raise StateMismatchError(f"Part of the query's state (version {run.last}) is missing.")
     payload: _Payload = pickle.loads(b"".join(part for part in parts if part is not None))
     return payload
 
