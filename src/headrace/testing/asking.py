@@ -10,7 +10,7 @@ import re
 import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from google.protobuf.message_factory import GetMessageClass
@@ -35,7 +35,10 @@ from headrace.topics.admin import TopicSpec
 from headrace.topics.records import RecordReader, RecordWriter
 
 _TOPIC = re.compile(r"(kafka_topic\s*=\s*')", re.IGNORECASE)
+_PARTITIONS = re.compile(r"\bpartitions\s*=\s*(\d+)", re.IGNORECASE)
 _QUERY = re.compile(r"\s*SELECT\b", re.IGNORECASE)
+# Of a topic that a case says nothing of: rows of a pull query come partition by partition.
+PARTITIONS = 4
 # How long an answer may take that does not come by itself.
 PATIENCE_SECONDS = 30.0
 STEP_SECONDS = 0.2
@@ -83,12 +86,13 @@ class Asking:
             self._check_outputs()
 
     def _create_topics(self) -> None:
-        partitions = {t.name: t.partitions or 1 for t in self._topics}
-        for record in self._case.inputs:
-            partitions.setdefault(self._prefix + record.topic, 1)
+        partitions = {t.name: t.partitions or PARTITIONS for t in self._topics}
         for statement in self._case.statements:
+            told = _PARTITIONS.search(statement)
             for name in re.findall(r"kafka_topic\s*=\s*'([^']+)'", statement, re.IGNORECASE):
-                partitions.setdefault(self._prefix + name, 1)
+                partitions.setdefault(self._prefix + name, int(told[1]) if told else PARTITIONS)
+        for record in self._case.inputs:
+            partitions.setdefault(self._prefix + record.topic, PARTITIONS)
         if partitions:
             self._world.admin.create_all([TopicSpec(name, n) for name, n in partitions.items()])
 
@@ -175,6 +179,14 @@ def _opened(world: World) -> Iterator[Engine]:
         yield engine
     finally:
         engine.close()
+        with suppress(HeadraceError):  # it only spares the broker open files
+            own = (engine.log.topic, *_topics_of(world))
+            world.admin.delete_all(own)
+
+
+def _topics_of(world: World) -> list[str]:
+    prefix = world.settings.text("ksql.output.topic.name.prefix") or ""
+    return [name for name in world.admin.topics() if name.startswith(prefix)]
 
 
 def _check_entity(entity: Json, response: Json) -> None:

@@ -68,6 +68,9 @@ class DirectGround:
         progress = self._queries.setdefault(new.id, _Progress(_Steps(self.world.spark)))
         return DirectQuery(self, new.id, node, Settings(new.settings), progress)
 
+    def close(self) -> None:
+        """Nothing is held outside of this process."""
+
 
 @dataclass
 class _Progress:

@@ -46,6 +46,8 @@ class Ground(Protocol):
 
     def query(self, new: NewQuery, node: n.Write) -> RunningQuery: ...
 
+    def close(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class _Started:
@@ -122,3 +124,4 @@ class Flow:
     def close(self) -> None:
         for started in self._queries.values():
             started.query.close()
+        self._ground.close()

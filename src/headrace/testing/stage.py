@@ -6,14 +6,15 @@ import itertools
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from headrace.engine.world import World
+from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 from headrace.spark.session import start_session
 from headrace.testing.asking import Asking
@@ -126,7 +127,7 @@ class Stage:
         if self._direct:
             return Flow(DirectGround(world), rehearsal)
         label = f"case{next(self._numbers)}"
-        ground = StreamedGround(world, self._topics.take, self._writer, label)
+        ground = StreamedGround(world, self._topics, self._writer, label)
         return Flow(ground, rehearsal)
 
     # ------------------------------------------------------------------- records in, records out
@@ -157,12 +158,14 @@ class Stage:
 
 
 class TopicSupply:
-    """Topics of one partition, each given away once."""
+    """Topics of one partition, each given away once. The broker does not keep used ones: a long
+    run would have it open too many files."""
 
     def __init__(self, admin: TopicAdmin) -> None:
         self._admin = admin
         self._lock = threading.Lock()
         self._ready: list[str] = []
+        self._used: list[str] = []
         self._numbers = itertools.count()
 
     def take(self) -> str:
@@ -172,3 +175,11 @@ class TopicSupply:
                 self._admin.create_all([TopicSpec(name) for name in names])
                 self._ready = names[::-1]
             return self._ready.pop()
+
+    def take_back(self, names: Iterable[str]) -> None:
+        with self._lock:
+            self._used += names
+            if len(self._used) >= TOPICS_AHEAD:
+                used, self._used = self._used, []
+                with suppress(HeadraceError):  # no case fails for it
+                    self._admin.delete_all(used)

@@ -7,10 +7,11 @@ run beside each other.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from headrace.engine.changes import NewQuery
 from headrace.engine.queries import PersistentQuery
@@ -20,23 +21,27 @@ from headrace.model.settings import Settings
 from headrace.plan import nodes as n
 from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
 
-# Gives a topic of one partition that nobody has used.
-NewTopic = Callable[[], str]
+
+class Topics(Protocol):
+    def take(self) -> str:
+        """A topic of one partition that nobody has used."""
+
+    def take_back(self, names: Iterable[str]) -> None: ...
 
 
 class StreamedGround:
     """`label` tells this case's queries from others'."""
 
-    def __init__(self, world: World, new_topic: NewTopic, writer: RecordWriter, label: str) -> None:
+    def __init__(self, world: World, topics: Topics, writer: RecordWriter, label: str) -> None:
         self._names: dict[str, str] = {}
         self.world = replace(world, topic_names=self._names)
-        self._new_topic = new_topic
+        self._topics = topics
         self._writer = writer
         self._label = label
 
     def topic(self, name: str) -> None:
         if name not in self._names:
-            self._names[name] = self._new_topic()
+            self._names[name] = self._topics.take()
 
     def write(self, topic: str, records: Sequence[NewRecord]) -> None:
         name = self._names[topic]
@@ -63,6 +68,9 @@ class StreamedGround:
                 overrides=new.settings,
             )
         )
+
+    def close(self) -> None:
+        self._topics.take_back(self._names.values())
 
 
 class StreamedQuery:

@@ -120,6 +120,12 @@ class TopicAdmin:
     def delete(self, name: str) -> None:
         self._finish(name, lambda: self._client.delete_topics([name])[name])
 
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Many topics in one request."""
+        for name, future in self._client.delete_topics(list(names)).items():
+            with self._connection.reaching(name):
+                future.result(self._connection.timeout)
+
     def add_partitions(self, name: str, total: int) -> None:
         grown = NewPartitions(name, total)
         self._finish(name, lambda: self._client.create_partitions([grown])[name])
