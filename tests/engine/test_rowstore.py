@@ -50,6 +50,15 @@ def test_ranges_are_in_the_order_of_bytes(path):
     assert keys(store.scan(b"ab")) == [b"ab", b"b", b"\xff"]
 
 
+def test_a_scan_goes_from_partition_to_partition(path):
+    store = RowStore(path, "a")
+    rows = ((b"a", 1), (b"b", 0), (b"c", 1), (b"d", 0))
+    store.apply([update(k, b"v", i, partition=p) for i, (k, p) in enumerate(rows)], {0: 4, 1: 4})
+
+    assert keys(store.scan()) == [b"b", b"d", b"a", b"c"]
+    assert keys(store.scan(b"b", b"d")) == [b"b", b"c"]
+
+
 def test_a_scan_sees_what_was_there_when_it_began(path):
     store = RowStore(path, "a")
     store.apply([update(b"%d" % i, b"v", i) for i in range(10)], {0: 10})

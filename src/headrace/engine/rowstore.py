@@ -19,7 +19,7 @@ from typing import NamedTuple
 Headers = tuple[tuple[str, bytes | None], ...]
 
 # Raised whenever files of before could not be read: they are then filled anew from the topic.
-VERSION = 1
+VERSION = 2
 WRITER_CACHE_KIB = 32 * 1024
 # A deletion disappears from a compacted topic after a day: who was away longer may have missed it.
 MAX_ABSENCE_SECONDS = 12 * 3600
@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS records (
     key BLOB PRIMARY KEY, value BLOB NOT NULL, time INTEGER NOT NULL,
     part INTEGER NOT NULL, place INTEGER NOT NULL, headers TEXT
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS records_in_order ON records (part, key);
 """
 _COLUMNS = "key, value, time, part, place, headers"
 _GET = f"SELECT {_COLUMNS} FROM records WHERE key = ?"
@@ -92,7 +93,10 @@ class RowStore:
         return None if row is None else StoredRecord._make(row)
 
     def scan(self, low: bytes | None = None, high: bytes | None = None) -> Iterator[StoredRecord]:
-        """The records with `low` <= key < `high`, by key, as they are when it starts."""
+        """The records with `low` <= key < `high`, as they are when it starts.
+
+        As ksqlDB does: partition by partition, and in each by key.
+        """
         limits = [("key >= ?", low), ("key < ?", high)]
         given = [(text, value) for text, value in limits if value is not None]
         where = f" WHERE {' AND '.join(t for t, _ in given)}" if given else ""
@@ -100,7 +104,7 @@ class RowStore:
         connection = self._connect()
         try:
             found = connection.execute(
-                f"SELECT {_COLUMNS} FROM records{where} ORDER BY key", [v for _, v in given]
+                f"SELECT {_COLUMNS} FROM records{where} ORDER BY part, key", [v for _, v in given]
             )
             for row in found:
                 yield StoredRecord._make(row)
