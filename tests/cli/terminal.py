@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>78]|\x1b\][^\x07]*\x07|\r")
+# What the editor sends when it begins and when it stops to listen: pasted text is marked meanwhile.
+PROMPT, END_OF_INPUT = "\x1b[?2004h", "\x1b[?2004l"
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -57,8 +59,38 @@ class Terminal:
                 self.seen = found + len(wanted)
                 return shown
             assert time.monotonic() < deadline, f"{wanted!r} not in {text[self.seen :]!r}"
-            if select.select([self.master], [], [], 0.1)[0]:
-                self.raw += os.read(self.master, 65536).decode(errors="replace")
+            self.read(0.1)
+
+    def answer(self, text, until=None, seconds=60):
+        """Enters a text; what is shown from there to the next prompt.
+
+        `until`: something to wait for, and then to press Ctrl-C.
+        """
+        begin = len(self.raw)
+        for line in text.split("\n"):
+            self.enter(line)
+        if until is not None:
+            self.expect_raw(until, begin, seconds)
+            self.type("\x03")
+        shown = self.expect_raw(END_OF_INPUT, begin, seconds)
+        shown = self.expect_raw(PROMPT, shown, seconds)
+        return ESCAPES.sub("", self.raw[self._after(END_OF_INPUT, begin) : shown - len(PROMPT)])
+
+    def _after(self, wanted, begin):
+        return self.raw.index(wanted, begin) + len(wanted)
+
+    def expect_raw(self, wanted, begin, seconds):
+        """Waits for something in the raw output; where it ends."""
+        deadline = time.monotonic() + seconds
+        while wanted not in self.raw[begin:]:
+            assert time.monotonic() < deadline, f"{wanted!r} not in {self.raw[begin:]!r}"
+            if self.process.poll() is None or select.select([self.master], [], [], 0)[0]:
+                self.read(0.1)
+        return self._after(wanted, begin)
+
+    def read(self, seconds):
+        if select.select([self.master], [], [], seconds)[0]:
+            self.raw += os.read(self.master, 65536).decode(errors="replace")
 
     def type(self, text):
         os.write(self.master, text.encode())
