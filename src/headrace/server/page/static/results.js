@@ -42,7 +42,8 @@ export async function run(text) {
       await one(statement, mine.signal);
     }
   } catch (error) {
-    if (error.name !== "AbortError") failed(error);
+    if (error.name === "AbortError") note.textContent = "stopped";
+    else failed(error);
   }
   if (running === mine) { stop.hidden = true; running = null; }
   refresh();
@@ -76,13 +77,14 @@ function message(said, text) {
 // ------------------------------------------------------------------------------------- rows
 
 async function select(statement, signal) {
-  let target = null, total = 0, began = performance.now();
+  let target = null, total = 0, ending = "ended";
+  const began = performance.now();
   for await (const batch of rows(statement, settings(), signal)) {
     const drawn = [];
     for (const part of batch) {
       if (part.header) body.append(target = grid(part.header.schema));
       else if (part.row) drawn.push(line(part.row));
-      else if (part.finalMessage) note.textContent = part.finalMessage;
+      else if (part.finalMessage) ending = part.finalMessage;
       else if (part.errorMessage) throw new Error(part.errorMessage.message);
     }
     if (!drawn.length) { if (target && !total) note.textContent = "waiting for rows"; continue; }
@@ -92,7 +94,7 @@ async function select(statement, signal) {
     const seconds = (performance.now() - began) / 1000;
     note.textContent = `streaming, ${(total / Math.max(seconds, 1)).toFixed(1)} rows/s`;
   }
-  if (/^(streaming|waiting)/.test(note.textContent)) note.textContent = "ended";
+  note.textContent = ending;
 }
 
 // Stays at the end if that is where one looks.
