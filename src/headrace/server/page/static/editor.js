@@ -56,8 +56,12 @@ export class Editor {
   // Puts a text where the cursor is.
   insert(words, from = this.text.selectionStart) {
     this.text.focus();
-    this.text.setRangeText(words, from, this.text.selectionEnd, "end");
-    this.draw();
+    this.text.setSelectionRange(from, this.text.selectionEnd);
+    // Unlike setting the value, this can be undone; it is an input like any other.
+    if (!document.execCommand("insertText", false, words)) {
+      this.text.setRangeText(words, from, this.text.selectionEnd, "end");
+      this.draw();
+    }
   }
 
   key(event) {
@@ -121,8 +125,8 @@ export class Editor {
 
   accept(index) {
     const { insert } = this.found[index];
-    this.close();
     this.insert(insert, this.start);
+    this.close();
   }
 
   close() {

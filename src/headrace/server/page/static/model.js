@@ -2,7 +2,8 @@
 
 import { execute, info } from "/page/api.js";
 
-const EVERY = 2000; // milliseconds from one answer to the next question
+const EVERY = 2000; // milliseconds from one answer to the next question, at least
+const REST = 4; // times as long as the answer took: a server with much to tell is asked less often
 const WINDOW = 10_000; // over which a rate is counted
 const KEPT = 60; // rates, for the little curve
 
@@ -84,10 +85,12 @@ async function look() {
 
 export async function refresh() {
   clearTimeout(timer);
+  const asked = performance.now();
   let failure = null;
   try { await look(); } catch (error) { failure = error; }
   for (const listener of listeners) listener(known, failure);
-  timer = setTimeout(() => (document.hidden ? wait() : refresh()), EVERY);
+  const pause = Math.max(EVERY, REST * (performance.now() - asked));
+  timer = setTimeout(() => (document.hidden ? wait() : refresh()), pause);
 }
 
 // A page that nobody looks at asks nothing.
