@@ -32,6 +32,7 @@ from headrace.engine.tailing import TableTails
 from headrace.engine.world import World
 from headrace.model.entities import (
     ClusterStatus,
+    CommandId,
     CommandState,
     CommandStatus,
     CurrentStatus,
@@ -81,6 +82,7 @@ class Engine:
         self._changing = threading.RLock()
         self._changed = threading.Condition(self._changing)
         self._next_sequence = 0
+        self._terminated = False
         self._outside = LiveOutside(world)
 
     # ------------------------------------------------------------------ start and stop
@@ -140,7 +142,7 @@ class Engine:
         """Runs the statements of a request, all of which are checked before any is done."""
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
-        self._await_command(request.after_command)
+        self._admit(request.after_command)
         statements = [s.text for s in split(request.text)]
         if len(statements) > 1:
             self._rehearse(statements, session.copy())
@@ -154,8 +156,10 @@ class Engine:
                 entities.append(entity)
         return entities
 
-    def _await_command(self, sequence: int | None) -> None:
-        """Waits for the command of this number, whoever was given it."""
+    def _admit(self, sequence: int | None = None) -> None:
+        """Waits for the command of this number; raises if there will be none any more."""
+        if self._terminated:
+            raise _Terminated("The server is already shut down")
         if sequence is None:
             return
         patience = self.world.settings.number("ksql.server.command.response.timeout.ms") / 1000
@@ -339,7 +343,7 @@ class Engine:
     def _only_statement(self, request: Request) -> tuple[ParsedStatement, Session]:
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
-        self._await_command(request.after_command)
+        self._admit(request.after_command)
         statements = [s.text for s in split(request.text)]
         if len(statements) != 1:
             raise StatementError(
@@ -387,6 +391,7 @@ class Engine:
             id_,
             parsed.text,
             planned.schema,
+            planned.node.kind,
             rows,
             query.limit,
             self._push_ended,
@@ -407,6 +412,7 @@ class Engine:
     def insert(self, target: str, properties: Mapping[str, object]) -> RowStream:
         session = Session(dict(properties))
         session.check()
+        self._admit()
         return self.inserts.stream(target, self.catalog, session.settings(self.world.settings))
 
     # ------------------------------------------------------------------ about the server
@@ -437,8 +443,15 @@ class Engine:
         check_editable(name)
 
     def terminate_cluster(self, delete_topics: Sequence[str]) -> Sequence[Entity]:
-        """Ends every query and forgets everything; `delete_topics` are names or patterns."""
+        """Ends every query and forgets everything; from then on no statement is taken.
+
+        `delete_topics` are names or patterns of topics that queries wrote.
+        """
         with self._changing:
+            self._admit()
+            self._terminated = True
+            for push in list(self.pushes.values()):
+                push.close()
             for query in list(self.queries):
                 self.queries.remove(query.id)
                 self._forget(query)
@@ -448,7 +461,16 @@ class Engine:
                     self.world.admin.delete(source.topic)
             self.catalog = Catalog()
             self.world.admin.delete(self.log.topic)
-        return []
+            status = CommandStatus(CommandState.SUCCESS, "Cluster terminated.")
+            self.statuses[str(_TERMINATE)] = status
+        return [CurrentStatus("TERMINATE CLUSTER;", _TERMINATE, status, self._next_sequence)]
+
+
+_TERMINATE = CommandId("cluster", "TerminateCluster", "terminate")
+
+
+class _Terminated(HeadraceError):
+    error_code = 50304
 
 
 class _CommandNotDone(HeadraceError):

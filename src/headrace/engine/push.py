@@ -16,6 +16,7 @@ from headrace.engine.failures import reason_of
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
+from headrace.model.sources import SourceKind
 from headrace.spark.answers import result_rows
 
 BUFFERED_BATCHES = 8
@@ -28,7 +29,8 @@ def new_push_id() -> str:
 class PushQuery:
     """Rows as they come, until the limit is reached or someone closes it.
 
-    A full queue blocks the micro-batch that fills it, so that a slow reader slows Spark down.
+    `of` says whether they are a stream's or changes of a table. A full queue blocks the
+    micro-batch that fills it, so that a slow reader slows Spark down.
     """
 
     kind = QueryKind.PUSH
@@ -38,6 +40,7 @@ class PushQuery:
         id_: str,
         statement: str,
         schema: Schema,
+        of: SourceKind,
         rows: DataFrame,
         limit: int | None,
         ended: Callable[[PushQuery], None],
@@ -46,6 +49,7 @@ class PushQuery:
         self.id = id_
         self.statement = statement
         self.schema = schema
+        self._of_table = of is SourceKind.TABLE
         self.final_message: str | None = None
         self._left = limit
         self._ended = ended
@@ -98,6 +102,8 @@ class PushQuery:
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         rows = result_rows(batch, self.schema, self._log)
+        if not self._of_table:  # a stream has nothing that could be deleted
+            rows = [row for row in rows if not row.tombstone]
         while rows and not self._closing.is_set():
             try:
                 self._buffer.put(rows, timeout=0.1)

@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame, Row
 
 from headrace.model.requests import ResultRow
-from headrace.model.schema import Namespace, Schema
+from headrace.model.schema import WINDOW_BOUNDS, Namespace, Schema
 from headrace.spark.rows import DEAD, ERRORS, NULL, column
 
 
 def result_rows(
     batch: DataFrame, schema: Schema, log: Callable[[Sequence[str]], None] | None = None
 ) -> list[ResultRow]:
-    """The live rows. A tombstone shows its key only. Log entries that rows carry go to `log`."""
+    """The live rows. A tombstone shows its key only, with the window that is part of it. Log
+    entries that rows carry go to `log`."""
     columns = [column(c.name) for c in schema]
     found = batch.where(~column(DEAD)) if log is None else batch
-    keys = [c.namespace is Namespace.KEY for c in schema]
+    keys = [c.namespace is Namespace.KEY or c.name in WINDOW_BOUNDS for c in schema]
     rows: list[ResultRow] = []
     entries: list[str] = []
     for row in found.select(*columns, column(NULL), column(DEAD), column(ERRORS)).collect():
