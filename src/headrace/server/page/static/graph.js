@@ -28,9 +28,15 @@ export function show({ sources, queries }, chosen) {
 
 const titleOf = ({ source, query }) => cut(source ? source.name : query.id.split("_")[0], LONGEST);
 
+function subtitleOf({ source, query }) {
+  if (source) return source.type.toLowerCase() + (source.total === null ? "" : ` · ${number(source.total)} rows`);
+  return query.state === "RUNNING" ? `${number(query.rate) || 0} rows/s` : query.state.toLowerCase();
+}
+
 function sizeOf(node) {
-  if (node.query) return { width: 100, height: 26 };
-  return { width: Math.max(92, titleOf(node).length * 7.1 + 20), height: 36 };
+  if (node.query) return { width: 104, height: 26 };
+  const wide = Math.max(titleOf(node).length * 7.1, subtitleOf(node).length * 5.7);
+  return { width: Math.max(84, wide + 20), height: 36 };
 }
 
 const isLog = (source) => /processing_log$/i.test(source.topic);
@@ -115,13 +121,8 @@ function box(node, drawing, chosen) {
     return made;
   };
   group.append(full, svg("rect", { x, y, width, height, rx: source ? 6 : 13 }));
-  if (source) {
-    const rows = source.total === null ? "" : ` · ${number(source.total)} rows`;
-    group.append(label(titleOf(node), y + 16, ""), label(source.type.toLowerCase() + rows, y + 29, "small"));
-  } else {
-    const state = query.state === "RUNNING" ? `${number(query.rate) || 0} rows/s` : query.state.toLowerCase();
-    group.append(label(`${titleOf(node)} · ${state}`, y + 17, "small"));
-  }
+  if (source) group.append(label(titleOf(node), y + 16, ""), label(subtitleOf(node), y + 29, "small"));
+  else group.append(label(`${titleOf(node)} · ${subtitleOf(node)}`, y + 17, "small"));
   group.addEventListener("mouseenter", () => dim(drawing, node));
   group.addEventListener("mouseleave", () => dim(drawing, null));
   group.addEventListener("click", () => chosen(node));

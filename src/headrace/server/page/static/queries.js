@@ -4,7 +4,10 @@ import { execute } from "/page/api.js";
 import { element, number, panel, STATES, svg, table } from "/page/dom.js";
 
 const { body, count } = panel("queries");
-let opened = null; // the query that is told more of, and what
+const right = (text) => element("th", { textContent: text, className: "number" });
+const grid = table(["Query", "State", right("Rows/s"), "", right("Lag")]);
+const rows = new Map(); // by query; they stay where they are, so that a click meets its row
+let opened = null; // the query that is told more of, and the row that does it
 let current = [];
 
 export function show({ queries }) {
@@ -15,27 +18,43 @@ export function show({ queries }) {
       textContent: "None run. CREATE STREAM … AS SELECT starts one." }));
     return;
   }
-  const right = (text) => element("th", { textContent: text, className: "number" });
+  if (!grid.isConnected) body.replaceChildren(grid);
   const sorted = [...queries].sort((a, b) => a.id.localeCompare(b.id));
-  body.replaceChildren(table(["Query", "State", right("Rows/s"), "", right("Lag")],
-    sorted.flatMap((query) => (opened?.id === query.id ? [row(query), detail(query)] : [row(query)]))));
+  const wanted = sorted.flatMap((query) =>
+    opened?.id === query.id ? [updated(query), opened.row] : [updated(query)]);
+  const target = grid.tBodies[0];
+  const same = wanted.length === target.children.length
+    && wanted.every((row, index) => row === target.children[index]);
+  if (!same) target.replaceChildren(...wanted);
 }
 
-function row(query) {
-  const made = element("tr", { title: query.sql },
-    element("td", { className: "id", textContent: query.id }),
-    element("td", {}, element("span", { className: `state ${STATES[query.state] || ""}`,
-      textContent: query.type === "PUSH" ? "push" : query.state.toLowerCase() })),
-    element("td", { className: "number", textContent: number(query.rate) }),
-    element("td", {}, curve(query.rates)),
-    element("td", { className: "number", textContent: number(query.lag) }));
-  made.addEventListener("click", () => (opened?.id === query.id ? close() : look(query)));
-  return made;
+function updated(query) {
+  if (!rows.has(query.id)) rows.set(query.id, made(query));
+  const [, state, rate, course, lag] = rows.get(query.id).cells;
+  const [mark] = state.children;
+  mark.className = `state ${STATES[query.state] || ""}`;
+  mark.textContent = query.type === "PUSH" ? "push" : query.state.toLowerCase();
+  rate.textContent = number(query.rate);
+  lag.textContent = number(query.lag);
+  course.replaceChildren(curve(query.rates));
+  return rows.get(query.id);
+}
+
+function made({ id, sql }) {
+  const row = element("tr", { title: sql },
+    element("td", { className: "id", textContent: id }),
+    element("td", {}, element("span")),
+    element("td", { className: "number" }),
+    element("td"),
+    element("td", { className: "number" }));
+  row.addEventListener("click", () => (opened?.id === id ? close() : look({ id, sql })));
+  return row;
 }
 
 function curve(rates) {
   const most = Math.max(...rates, 1);
-  const points = rates.map((rate, index) => `${72 - (rates.length - index) * 1.2},${15 - (rate / most) * 13}`).join(" ");
+  const points = rates.map((rate, index) =>
+    `${72 - (rates.length - index) * 1.2},${15 - (rate / most) * 13}`).join(" ");
   return svg("svg", { width: 72, height: 16, "aria-hidden": "true" }, svg("polyline", { points }));
 }
 
@@ -44,22 +63,18 @@ function close() {
   show({ queries: current });
 }
 
-export async function look({ id }) {
-  opened = { id, errors: [] };
+// Shows a query's statement and, once they are known, its failures.
+export async function look({ id, sql }) {
+  const cell = element("td", { colSpan: 5 }, element("pre", { textContent: sql }));
+  opened = { id, row: element("tr", { className: "detail" }, cell) };
   show({ queries: current });
+  let errors;
   try {
     const [told] = await execute(`EXPLAIN ${id};`);
-    if (opened?.id !== id) return;
-    opened = { id, errors: told.queryDescription.queryErrors || [] };
+    errors = told.queryDescription.queryErrors || [];
   } catch (error) {
-    opened = { id, errors: [{ errorMessage: error.message }] };
+    errors = [{ errorMessage: error.message }];
   }
-  show({ queries: current });
-}
-
-function detail(query) {
-  const errors = opened.errors.map(({ errorMessage }) =>
-    element("pre", { className: "bad", textContent: errorMessage }));
-  const cell = element("td", { colSpan: 5 }, element("pre", { textContent: query.sql }), ...errors);
-  return element("tr", { className: "detail" }, cell);
+  cell.append(...errors.map(({ errorMessage }) =>
+    element("pre", { className: "bad", textContent: errorMessage })));
 }
