@@ -28,13 +28,43 @@ from headrace.plan import expressions as e
 from headrace.spark.casts import cast, coalesce_errors
 
 
+@dataclass
+class Held:
+    """Columns that are worked out ahead of a select, stage by stage.
+
+    A function's form names its arguments several times, and the text of its failure once more:
+    nested calls would grow to plans that take Spark seconds to read.
+    """
+
+    stages: list[list[Column]] = field(default_factory=list)
+    _levels: list[int] = field(default_factory=list)
+
+    def mark(self) -> int:
+        return len(self._levels)
+
+    def hold(self, part: Fallible, mark: int) -> Fallible:
+        """The part as columns of its own; what was held since `mark` is what it is made of."""
+        level = 1 + max(self._levels[mark:], default=-1)
+        error = None if part.error is None else self._column(part.error, level)
+        return Fallible(self._column(part.value, level), error)
+
+    def _column(self, made: Column, level: int) -> Column:
+        name = f"$held{len(self._levels)}"
+        self._levels.append(level)
+        if level == len(self.stages):
+            self.stages.append([])
+        self.stages[level].append(made.alias(name))
+        return column(name)
+
+
 @dataclass(frozen=True)
 class Scope:
-    """Where an expression stands: the lambda parameters around it, by name, and where failures of
-    parts are noted (None: they fail the whole)."""
+    """Where an expression stands: the lambda parameters around it, by name, where failures of
+    parts are noted (None: they fail the whole), and where parts may be held."""
 
     parameters: Mapping[str, Column] = field(default_factory=dict)
     notes: list[Column] | None = None
+    held: Held | None = None
 
     def note(self, part: Fallible) -> Fallible:
         """The part, null where it failed, if that can be noted."""
@@ -45,7 +75,7 @@ class Scope:
 
     def branch(self) -> Scope:
         """For a part that is not always evaluated."""
-        return self if self.notes is None else replace(self, notes=[])
+        return self if self.notes is None else replace(self, notes=[], held=None)
 
     def rejoin(self, branch: Scope, evaluated: Column) -> None:
         if self.notes is not None:
@@ -74,10 +104,23 @@ def lower(expression: e.Expression, scope: Scope = _NOWHERE) -> Fallible:
     return _LOWERINGS[type(expression)](expression, scope)
 
 
-def lower_noting(expression: e.Expression) -> tuple[Fallible, list[Column]]:
+def lower_noting(
+    expression: e.Expression, held: Held | None = None
+) -> tuple[Fallible, list[Column]]:
     """The expression, whose parts may fail alone, and the texts of those failures."""
     notes: list[Column] = []
-    return lower(expression, Scope(notes=notes)), notes
+    return lower(expression, Scope(notes=notes, held=held)), notes
+
+
+def _operand(x: e.Expression, scope: Scope) -> Fallible:
+    """What another expression is made of: held, if it is a call that can fail."""
+    held, notes = scope.held, scope.notes
+    if held is None or notes is None or not isinstance(x, e.Call | e.Cast):
+        return lower(x, scope)
+    mark, noted = held.mark(), len(notes)
+    lowered = lower(x, scope)
+    fallible = lowered.error is not None or len(notes) > noted
+    return held.hold(lowered, mark) if fallible else lowered
 
 
 def lowered_kinds() -> frozenset[type[e.Expression]]:
@@ -111,7 +154,7 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
         if isinstance(arg, e.LambdaFunction):
             args.append(_callable(arg, scope))
         else:
-            lowered = lower(arg, scope)
+            lowered = _operand(arg, scope)
             if isinstance(arg, e.Call | e.FieldValue):
                 lowered = scope.note(lowered)
             args.append(lowered.value)
@@ -139,15 +182,17 @@ def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Falli
 
 @lowers(e.Arithmetic)
 def _arithmetic(x: e.Arithmetic, scope: Scope) -> Fallible:
-    left, right = lower(x.left, scope), lower(x.right, scope)
+    left, right = _operand(x.left, scope), _operand(x.right, scope)
     result = _ARITHMETIC[base_name(x.type)](
-        x.op, _operand(left.value, x.left.type, x.type), _operand(right.value, x.right.type, x.type)
+        x.op,
+        _in_family(left.value, x.left.type, x.type),
+        _in_family(right.value, x.right.type, x.type),
     )
     value = result.value.cast(spark_type(x.type))
     return Fallible(value, coalesce_errors(left.error, right.error, result.error))
 
 
-def _operand(value: Column, source: SqlType, target: SqlType) -> Column:
+def _in_family(value: Column, source: SqlType, target: SqlType) -> Column:
     """Operands meet in the result's family; decimals keep their own precision and scale."""
     if base_name(target) != "DECIMAL":
         return cast(value, source, target).value
@@ -343,7 +388,7 @@ def _case(x: e.Case, scope: Scope) -> Fallible:
 
 @lowers(e.Cast)
 def _cast(x: e.Cast, scope: Scope) -> Fallible:
-    operand = lower(x.operand, scope)
+    operand = _operand(x.operand, scope)
     result = cast(operand.value, x.operand.type, x.type)
     return scope.note(Fallible(result.value, coalesce_errors(operand.error, result.error)))
 
@@ -370,15 +415,15 @@ def _field(x: e.FieldValue, scope: Scope) -> Fallible:
 
 @lowers(e.MakeArray)
 def _make_array(x: e.MakeArray, scope: Scope) -> Fallible:
-    items = [scope.note(lower(i, scope)) for i in x.items]
+    items = [scope.note(_operand(i, scope)) for i in x.items]
     value = F.array(*(i.value for i in items)).cast(spark_type(x.type))
     return Fallible(value, coalesce_errors(*(i.error for i in items)))
 
 
 @lowers(e.MakeMap)
 def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
-    keys = [scope.note(lower(k, scope)) for k, _ in x.entries]
-    values = [scope.note(lower(v, scope)) for _, v in x.entries]
+    keys = [scope.note(_operand(k, scope)) for k, _ in x.entries]
+    values = [scope.note(_operand(v, scope)) for _, v in x.entries]
     error = None
     if isinstance(x.type, Map) and x.type.key == STRING:
         # Spark knows no null keys; a text says what all formats write for one.
@@ -396,6 +441,6 @@ def _make_map(x: e.MakeMap, scope: Scope) -> Fallible:
 
 @lowers(e.MakeStruct)
 def _make_struct(x: e.MakeStruct, scope: Scope) -> Fallible:
-    fields = [(name, scope.note(lower(v, scope))) for name, v in x.fields]
+    fields = [(name, scope.note(_operand(v, scope))) for name, v in x.fields]
     value = F.struct(*(v.value.alias(name) for name, v in fields)).cast(spark_type(x.type))
     return Fallible(value, coalesce_errors(*(v.error for _, v in fields)))

@@ -19,7 +19,7 @@ from headrace.plan import nodes as n
 from headrace.plan.explain import describe
 from headrace.spark.bucket import RunKernel, as_operator
 from headrace.spark.entries import EntryWriter, Failure
-from headrace.spark.expressions import lower_noting
+from headrace.spark.expressions import Held, lower_noting
 from headrace.spark.rows import DEAD, NULL, column
 
 
@@ -87,17 +87,19 @@ def selected_columns(
     step: str,
     source: Schema,
     wording: Wording = computing,
+    held: Held | None = None,
 ) -> tuple[list[Column], list[Column]]:
     """Columns under their names, null where they failed, and the entries of all failures.
 
-    `source` is what the expressions are about; `wording` names a failure.
+    `source` is what the expressions are about; `wording` names a failure. The columns may name
+    those that are `held`.
     """
     columns: list[Column] = []
     failures: list[Failure] = []
     values = count()
     for item in selected:
         index = 0 if item.column.namespace is Namespace.KEY else next(values)
-        lowered, errors = lower_noting(item.expression)
+        lowered, errors = lower_noting(item.expression, held)
         value = lowered.value
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)
@@ -107,6 +109,17 @@ def selected_columns(
     if not failures:
         return columns, []
     return columns, [context.entries.processing(step, failures, row_of(source))]
+
+
+def projected(
+    rows: DataFrame, selected: Sequence[n.Selected], context: Context, step: str, source: Schema
+) -> tuple[DataFrame, list[Column], list[Column]]:
+    """The selected columns and their entries, and the rows to select them from."""
+    held = Held()
+    columns, entries = selected_columns(selected, context, step, source, held=held)
+    for stage in held.stages:
+        rows = rows.select("*", *stage)
+    return rows, columns, entries
 
 
 def is_live() -> Column:

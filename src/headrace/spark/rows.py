@@ -46,6 +46,8 @@ def with_entries(entries: Sequence[Column], before: Column | None = None) -> Col
     if not entries:
         return so_far
     none = F.array().cast(_ENTRIES)
+    if len(entries) == 1:  # named once only: with its expressions it can be large
+        return F.coalesce(F.concat(F.coalesce(so_far, none), entries[0]), so_far)
     together = F.concat(*(F.coalesce(e, none) for e in (so_far, *entries)))
     return F.when(F.coalesce(*entries).isNotNull(), together).otherwise(so_far)
 

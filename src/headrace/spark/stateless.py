@@ -31,6 +31,7 @@ from headrace.spark.lowering import (
     is_live,
     lower_node,
     lowers,
+    projected,
     row_of,
     selected_columns,
 )
@@ -217,7 +218,9 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
 @lowers(n.Project)
 def _project(node: n.Project, context: Context) -> DataFrame:
     rows = lower_node(node.input, context)
-    columns, entries = selected_columns(node.selected, context, step_name(node), node.input.schema)
+    rows, columns, entries = projected(
+        rows, node.selected, context, step_name(node), node.input.schema
+    )
     return select(rows, columns, errors=with_entries(entries))
 
 

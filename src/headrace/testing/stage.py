@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pyspark.sql import SparkSession
+
 from headrace.engine.world import World
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
@@ -84,7 +86,7 @@ class Stage:
         self._tell("Starting Spark")
         settings = {**SPARK, **INTERPRETED} if self._direct else SPARK
         spark = start_session(jars.spark, settings, folder / "spark")
-        self._parts.callback(spark.stop)
+        self._parts.callback(_stop, spark)
         self._world = World(
             settings=Settings(
                 TEST_SETTINGS, {"ksql.logging.processing.topic.name": PROCESSING_LOG}
@@ -155,6 +157,11 @@ class Stage:
                 return ScriptRecords(flow, rehearsal)
 
             run_script(case, records)
+
+
+def _stop(spark: SparkSession) -> None:
+    with suppress(Exception):  # who breaks a run off ends Spark too
+        spark.stop()
 
 
 class TopicSupply:
