@@ -58,12 +58,16 @@ class PushQuery:
         self._closing = threading.Event()
         self._over = limit == 0
         self._checkpoint = tempfile.mkdtemp(prefix="headrace-push-")
-        self._streaming: StreamingQuery = (
-            rows.writeStream.foreachBatch(self._take)
-            .option("checkpointLocation", self._checkpoint)
-            .outputMode("update")
-            .start()
-        )
+        try:
+            self._streaming: StreamingQuery = (
+                rows.writeStream.foreachBatch(self._take)
+                .option("checkpointLocation", self._checkpoint)
+                .outputMode("update")
+                .start()
+            )
+        except BaseException:
+            shutil.rmtree(self._checkpoint, ignore_errors=True)
+            raise
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         if self._over:

@@ -62,7 +62,7 @@ class InsertsResponse(Response):
         finally:
             watch.end()
             if inserter is not None:
-                await self.services.workers.status.run(inserter.close)
+                await self.services.workers.endings.run(inserter.close)
 
     async def _open(self, arguments: list[bytes]) -> Inserter:
         """The target is the first line; the rows that came along with it are a batch for later."""

@@ -217,6 +217,6 @@ async def close_query(request: HttpRequest) -> Response:
     body = await read_object(request, services.settings.limits.body_bytes)
     query_id = QUERY_ID.of(body)
     engine: Engine = services.engine
-    if not await services.workers.status.run(engine.close_query, query_id):
+    if not await services.workers.endings.run(engine.close_query, query_id):
         raise ApiError(BAD_REQUEST, f"No query with id {query_id}")
     return Response()

@@ -174,8 +174,8 @@ class StreamResponse(Response):
         finally:
             watch.end()
             self.release()
-            with suppress(ApiError):  # no thread free: the pool is going down
-                await self.services.workers.status.run(self.source.close)
+            with suppress(ApiError):  # the server stops, and the engine ends its queries itself
+                await self.services.workers.endings.run(self.source.close)
 
     async def _pump(self, watch: Watch, write: Callable[[str], Any]) -> None:
         over = False

@@ -93,7 +93,7 @@ async def _serve(socket: WebSocket, services: Services, asked: Request) -> None:
         end = INTERNAL_ERROR, entity_of(error, asked.text).message
     finally:
         watch.end()
-        await services.workers.status.run(frames.running.close)
+        await services.workers.endings.run(frames.running.close)
     if end is not None:
         await _close(socket, *end)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from headrace.server.failures import TOO_MANY_REQUESTS, ApiError
+from headrace.server.failures import STOPPING, TOO_MANY_REQUESTS, ApiError
 from headrace.server.settings import Limits
 
 P = ParamSpec("P")
@@ -25,7 +26,11 @@ class Pool:
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if not self._slots.acquire(blocking=False):
             raise ApiError(TOO_MANY_REQUESTS, "The server has too many requests. Try again later.")
-        future = self._executor.submit(work, *args, **kwargs)
+        try:
+            future = self._executor.submit(work, *args, **kwargs)
+        except RuntimeError:  # the pool was stopped
+            self._slots.release()
+            raise ApiError(STOPPING.error_code, STOPPING.message) from None
         # Held until the thread is free again, which may be after the caller has gone.
         future.add_done_callback(lambda _: self._slots.release())
         return await asyncio.wrap_future(future)
@@ -43,7 +48,9 @@ class Workers:
         self.status = Pool("status", 4, limits.waiting_requests)
         # A push query, a PRINT and an insert stream hold their thread as long as they last.
         self.streams = Pool("stream", limits.push_queries + 64, 0)
+        # To end a query takes as long as its last batch; whoever leaves never waits in vain.
+        self.endings = Pool("ending", 4, sys.maxsize // 2)
 
     def stop(self) -> None:
-        for pool in (self.statements, self.queries, self.status, self.streams):
+        for pool in (self.statements, self.queries, self.status, self.streams, self.endings):
             pool.stop()
