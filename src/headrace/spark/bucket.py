@@ -227,11 +227,13 @@ def _worker_pool(name: str) -> Iterator[None]:
     context = SparkContext._active_spark_context
     assert context is not None
     with _pool_lock:
-        context.environment["HEADRACE_WORKERS"] = name
+        usual = context.environment
+        # Another one, not the same one changed: someone else may be reading it just now.
+        context.environment = {**usual, "HEADRACE_WORKERS": name}
         try:
             yield
         finally:
-            del context.environment["HEADRACE_WORKERS"]
+            context.environment = usual
 
 
 _CELL_KEY = StructType([StructField("run", LongType()), StructField("part", IntegerType())])
