@@ -37,14 +37,12 @@ from headrace.topics.jars import Jars, ensure_jars
 from headrace.topics.records import RecordWriter
 
 PROCESSING_LOG = "processing-log"
-# Rows leave in the order in which they came only if nothing splits them.
 SPARK = {
+    # Rows leave in the order in which they came only if nothing splits them.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.pollingDelay": "5",
     "spark.sql.streaming.minBatchesToRetain": "2",
-}
-# For a handful of rows it takes longer to compile an expression than to interpret it.
-INTERPRETED = {
+    # For a handful of rows it takes longer to compile an expression than to interpret it.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -84,8 +82,7 @@ class Stage:
         jars = ensure_jars(self._tell)
         kafka = self._kafka(folder, jars)
         self._tell("Starting Spark")
-        settings = {**SPARK, **INTERPRETED} if self._direct else SPARK
-        spark = start_session(jars.spark, settings, folder / "spark")
+        spark = start_session(jars.spark, SPARK, folder / "spark")
         self._parts.callback(_stop, spark)
         self._world = World(
             settings=Settings(
