@@ -37,14 +37,14 @@ class Chunk(NamedTuple):
 class Slots:
     """Bounds how many queries of a kind run at once; used on the event loop only."""
 
-    def __init__(self, most: int | None, refusal: ApiError) -> None:
+    def __init__(self, most: int | None, error_code: int, refusal: str) -> None:
         self._most = most
-        self._refusal = refusal
+        self._refusal = error_code, refusal
         self.taken = 0
 
     def take(self) -> None:
         if self._most is not None and self.taken >= self._most:
-            raise self._refusal
+            raise ApiError(*self._refusal)
         self.taken += 1
 
     def free(self) -> None:
@@ -63,19 +63,15 @@ class Services:
         self.stopping = asyncio.Event()
         self.pushes = Slots(
             limits.push_queries,
-            ApiError(
-                MAX_PUSH_QUERIES,
-                "Maximum number of push queries exceeded. Maximum concurrent push queries: "
-                f"{limits.push_queries}",
-            ),
+            MAX_PUSH_QUERIES,
+            "Maximum number of push queries exceeded. Maximum concurrent push queries: "
+            f"{limits.push_queries}",
         )
         self.pulls = Slots(
             limits.pull_queries,
-            ApiError(
-                TOO_MANY_REQUESTS,
-                "Host is at concurrency limit for pull queries. Currently set to "
-                f"{limits.pull_queries} maximum concurrent operations.",
-            ),
+            TOO_MANY_REQUESTS,
+            "Host is at concurrency limit for pull queries. Currently set to "
+            f"{limits.pull_queries} maximum concurrent operations.",
         )
 
 

@@ -7,9 +7,15 @@ from headrace.model.errors import StatementError
 from headrace.sql import ast
 
 
+class WrongDoor(StatementError):
+    """A statement whose answer is a stream, where statements are answered whole."""
+
+    error_code = 40002
+
+
 @handles(ast.Query, ast.PrintTopic)
 def _streamed(statement: ast.Statement, asked: Asked) -> None:
-    raise StatementError(
+    raise WrongDoor(
         "The following statement types should be issued to the websocket endpoint '/query':"
         "\n\t* PRINT\n\t* SELECT",
         asked.text,
