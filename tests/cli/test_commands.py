@@ -2,6 +2,8 @@
 
 import argparse
 import io
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,25 @@ def test_unreadable_file(capsys, url, tmp_path):
 def test_unreachable_server(capsys):
     assert main(["http://127.0.0.1:1", "-e", "SHOW STREAMS;"]) == 3
     assert "Cannot reach the server at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_a_server_with_a_certificate_of_its_own(capsys, tmp_path):
+    from running import running
+
+    from headrace.server.settings import Tls
+
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+    with running(tls=Tls(certificate, key)) as (_, url):
+        assert main([url, "-e", "SHOW STREAMS;"]) == 3
+        assert "certificate" in capsys.readouterr().err
+        assert main([url, "--cacert", str(certificate), "-e", "SHOW STREAMS;"]) == 0
+        assert capsys.readouterr().out == STREAMS
+    assert main([url, "--cacert", str(tmp_path / "none"), "-e", "SHOW STREAMS;"]) == 3
 
 
 def test_standard_input(capsys, url, engine, monkeypatch):

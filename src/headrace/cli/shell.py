@@ -54,6 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-p", "--password", help="password (default: $HEADRACE_PASSWORD, or asked for)"
     )
     parser.add_argument(
+        "--cacert", metavar="FILE", help="trust this PEM file's certificates (https servers)"
+    )
+    parser.add_argument(
         "--output",
         type=lambda text: Format(text.upper()),
         default=Format.TABULAR,
@@ -75,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
             args.server,
             user=args.user,
             password=_password(args),
+            verify=args.cacert or True,
             properties=dict(args.set),
             variables=dict(args.define),
         )

@@ -135,7 +135,12 @@ def trust(url: str, verify: bool | str) -> bool | ssl.SSLContext:
     """What httpx should check certificates against; `verify` may name a file of them."""
     if not url.startswith("https:"):
         return False  # spares a plain connection the loading of certificates
-    return ssl.create_default_context(cafile=verify) if isinstance(verify, str) else verify
+    if not isinstance(verify, str):
+        return verify
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except OSError as error:
+        raise ConnectionFailed(f"Cannot trust the certificates of {verify}: {error}") from None
 
 
 @contextmanager
