@@ -8,10 +8,11 @@ import time
 
 import httpx
 import pytest
-from fake_engine import FakeEngine
+from fake_engine import FakeEngine, FakeQuery
 from running import Limits, running
 
 from headrace.model.errors import HeadraceError
+from headrace.model.requests import QueryKind, ResultRow
 
 DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 KSQL = "application/vnd.ksql.v1+json"
@@ -214,6 +215,36 @@ def test_http2_stream_that_is_reset_ends_its_query(engine, url):
         link.sendall(connection.data_to_send())
         (new,) = set(engine.queries) - before
         wait_until(engine.queries[new].closed.is_set, 2)
+
+
+class Endless(FakeQuery):
+    """Has 2,000 rows of a kilobyte whenever it is asked."""
+
+    asked = 0
+
+    def next_batch(self, timeout):
+        self.asked += 1
+        rows = [ResultRow(("x" * 1000, i, None, 0.5)) for i in range(2000)]
+        return None if self.closed.is_set() else rows
+
+
+class Generous(FakeEngine):
+    def query(self, request):
+        self.endless = Endless("q", QueryKind.PUSH, endless=True)
+        return self.endless
+
+
+@pytest.mark.parametrize("modern", [False, True], ids=["http1", "http2"])
+def test_a_client_that_does_not_read_is_not_sent_more(modern):
+    with running(Generous()) as (engine, url):
+        http = httpx.Client(base_url=url, http1=not modern, http2=modern, timeout=10)
+        with http, http.stream("POST", "/query-stream", json={"sql": PUSH}):
+            seen = -1
+            while seen != engine.endless.asked:  # until it asks for no more
+                seen = engine.endless.asked
+                time.sleep(0.5)
+            assert seen < 50
+        wait_until(engine.endless.closed.is_set)
 
 
 def test_push_queries_are_limited():
