@@ -134,6 +134,7 @@ class RunningServer:
             spark=spark,
             state_dir=settings.text("state.dir") or str(options.data_dir.resolve() / "state"),
             data_dir=options.data_dir,
+            cluster_id=admin.cluster_id(),
         )
         self.engine = engine = Engine(world, self.addresses)
         tell("Replaying statements")

@@ -82,6 +82,12 @@ class TopicAdmin:
     def _client(self) -> AdminClient:
         return self._connection.admin()
 
+    def cluster_id(self) -> str:
+        """What Kafka calls itself; empty for one that does not say."""
+        with self._connection.reaching("*"):
+            metadata = self._client.list_topics(timeout=self._connection.timeout)
+        return metadata.cluster_id or ""
+
     def topics(self, include_internal: bool = False) -> dict[str, Topic]:
         """All topics by name; Kafka's own (`__consumer_offsets`, …) only on request."""
         with self._connection.reaching("*"):
