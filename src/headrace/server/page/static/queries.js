@@ -2,6 +2,7 @@
 
 import { execute } from "/page/api.js";
 import { element, number, panel, STATES, svg, table } from "/page/dom.js";
+import { refresh } from "/page/model.js";
 
 const { body, count } = panel("queries");
 const right = (text) => element("th", { textContent: text, className: "number" });
@@ -47,7 +48,7 @@ function made({ id, sql }) {
     element("td", { className: "number" }),
     element("td"),
     element("td", { className: "number" }));
-  row.addEventListener("click", () => (opened?.id === id ? close() : look({ id, sql })));
+  row.addEventListener("click", () => (opened?.id === id ? close() : look({ id })));
   return row;
 }
 
@@ -63,18 +64,41 @@ function close() {
   show({ queries: current });
 }
 
+// What can be done with a query; only the last of it has no way back.
+function actions(query) {
+  const does = (verb, sure) => {
+    const button = element("button", { className: "quiet", textContent: verb.toLowerCase() });
+    button.addEventListener("click", async () => {
+      if (sure && !confirm(`${verb} ${query.id}?`)) return;
+      try {
+        await execute(`${verb} ${query.id};`);
+        close();
+      } catch (error) {
+        told([error.message]);
+      }
+      refresh();
+    });
+    return button;
+  };
+  const persistent = query.type !== "PUSH";
+  return element("div", {}, ...(persistent ? [does(query.state === "PAUSED" ? "RESUME" : "PAUSE")] : []),
+    does("TERMINATE", persistent));
+}
+
+const told = (messages) => opened?.row.cells[0].append(...messages.map((text) =>
+  element("pre", { className: "bad", textContent: text })));
+
 // Shows a query's statement and, once they are known, its failures.
-export async function look({ id, sql }) {
-  const cell = element("td", { colSpan: 5 }, element("pre", { textContent: sql }));
+export async function look({ id }) {
+  const query = current.find((one) => one.id === id);
+  const cell = element("td", { colSpan: 5 }, element("pre", { textContent: query.sql }), actions(query));
   opened = { id, row: element("tr", { className: "detail" }, cell) };
   show({ queries: current });
-  let errors;
+  if (query.type === "PUSH") return;
   try {
-    const [told] = await execute(`EXPLAIN ${id};`);
-    errors = told.queryDescription.queryErrors || [];
+    const [answer] = await execute(`EXPLAIN ${id};`);
+    if (opened?.id === id) told((answer.queryDescription.queryErrors || []).map((one) => one.errorMessage));
   } catch (error) {
-    errors = [{ errorMessage: error.message }];
+    if (opened?.id === id) told([error.message]);
   }
-  cell.append(...errors.map(({ errorMessage }) =>
-    element("pre", { className: "bad", textContent: errorMessage })));
 }
