@@ -253,6 +253,8 @@ def _table_functions(
     expression: ast.Expression, group_by: tuple[ast.Expression, ...] | None
 ) -> list[ast.Call]:
     calls = _calls(expression, FunctionKind.TABLE)
+    if not calls:
+        return []
     for call in calls:
         for arg in call.args:
             for nested in _calls(arg, FunctionKind.TABLE):

@@ -6,7 +6,7 @@ implicit cast, so that whoever evaluates them never has to decide about types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from headrace.model.types import BOOLEAN, SqlType
@@ -180,24 +180,40 @@ class MakeStruct(Expression):
 TRUE = Literal(BOOLEAN, True)
 
 
+class _FieldNames(dict[type[Expression], tuple[str, ...]]):
+    """The fields of each kind of expression, looked up once."""
+
+    def __missing__(self, kind: type[Expression]) -> tuple[str, ...]:
+        names = self[kind] = tuple(f.name for f in fields(kind))
+        return names
+
+
+_FIELD_NAMES = _FieldNames()
+
+
 def children(expression: Expression) -> Iterator[Expression]:
     """The direct subexpressions, in the order of evaluation."""
-    for field in fields(expression):
-        yield from _nested(getattr(expression, field.name))
+    for name in _FIELD_NAMES[type(expression)]:
+        yield from _nested(getattr(expression, name))
 
 
-def _nested(value: object) -> Iterator[Expression]:
+def _nested(value: object) -> Iterable[Expression]:
     if isinstance(value, Expression):
-        yield value
-    elif isinstance(value, When):
-        yield value.condition
-        yield value.result
-    elif isinstance(value, tuple):
-        for item in value:
-            yield from _nested(item)
+        return (value,)
+    if isinstance(value, When):
+        return (value.condition, value.result)
+    if isinstance(value, tuple):
+        return [nested for item in value for nested in _nested(item)]
+    return ()
 
 
 def columns_used(expression: Expression) -> frozenset[str]:
     """The names of all columns and pseudocolumns that the expression reads."""
-    own = frozenset((expression.name,)) if isinstance(expression, ColumnValue) else frozenset()
-    return own.union(*(columns_used(c) for c in children(expression)))
+    used: set[str] = set()
+    todo = [expression]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ColumnValue):
+            used.add(one.name)
+        todo += children(one)
+    return frozenset(used)
