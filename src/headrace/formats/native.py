@@ -81,15 +81,16 @@ class NativeFirst(PythonColumns):
         frame = frame.withColumns(
             {value: F.when(source.isNotNull(), row), _UNSURE: F.when(unsure, source)}
         ).drop(_ATTEMPT)
-        frame = frame.withColumn(
-            _DECODED, decode_batches(self.format_name, self.layout)(F.col(_UNSURE))
-        )
+        # As it may give another result each time, for all that Spark knows, it is not called again
+        # for a filter that Spark moves below it.
+        decode = decode_batches(self.format_name, self.layout).asNondeterministic()
+        frame = frame.withColumn(_DECODED, decode(F.col(_UNSURE)))
         decoded = F.col(_DECODED)
         settled = F.when(decoded.isNull(), F.col(f"`{value}`")).otherwise(decoded["row"])
         return frame.withColumns({value: settled, error: decoded["error"]}).drop(_UNSURE, _DECODED)
 
 
-def decode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], SparkColumn]:
+def decode_batches(format_name: str, layout: Layout) -> Any:
     """The Python face over batches: binary to struct<row, error>, null to null."""
     result = spark.StructType(
         [
@@ -101,7 +102,7 @@ def decode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], 
     def decode(data: pa.Array) -> pa.Array:
         return _decode(format_name, layout, data)
 
-    return arrow_udf(decode, result)  # type: ignore[call-overload,no-any-return]
+    return arrow_udf(decode, result)  # type: ignore[call-overload]
 
 
 def encode_batches(format_name: str, layout: Layout) -> Callable[[SparkColumn], SparkColumn]:

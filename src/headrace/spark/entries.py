@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headrace.spark.rows import OFFSET, PARTITION, RAW, column
+from headrace.spark.rows import OFFSET, PARTITION, RAW, Entries, column
 
 # Kinds of messages, by ksqlDB's numbers.
 _KINDS = {
@@ -42,7 +42,7 @@ _SHORT = 1000
 
 @dataclass(frozen=True)
 class EntryWriter:
-    """Makes the entries of one query: arrays of texts, null where nothing failed.
+    """Makes the entries of one query.
 
     `include_rows`: entries hold the record or row. `keep_skipped`: records that are skipped before
     the first stateful step are kept whole.
@@ -54,51 +54,59 @@ class EntryWriter:
 
     def deserialization(
         self, step: str, side: str, error: Column, data: Column, topic: str
-    ) -> Column:
+    ) -> Entries:
         """For a record that cannot be read."""
         detail = F.struct(
             F.lit(side).alias("target"),
             error.alias("errorMessage"),
-            self._shown(_base64(data)).alias("recordB64"),
+            self._shown(lambda: _base64(data)).alias("recordB64"),
             F.array(error).alias("cause"),
             F.lit(topic).alias("topic"),
             column(PARTITION).alias("partition"),
             column(OFFSET).alias("offset"),
         )
-        return _only_if(error, F.array(self._entry(step, "deserializationError", detail)))
+        return Entries(
+            error.isNotNull(), F.array(self._entry(step, "deserializationError", detail))
+        )
 
-    def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Column:
+    def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Entries:
         """For expressions that failed: one entry each, with the message that names it."""
+        shown = self._shown(lambda: _row_text(row))
+
+        def entry(message: Column, error: Column) -> Column:
+            detail = F.struct(
+                message.alias("errorMessage"),
+                shown.alias("record"),
+                F.array(error).alias("cause"),
+            )
+            return self._entry(step, "recordProcessingError", detail)
+
+        if len(failures) == 1:  # without a lambda, Spark compiles it
+            ((message, error),) = failures
+            return Entries(error.isNotNull(), F.array(entry(F.lit(message), error)))
         found = F.filter(
             F.array(*(F.struct(F.lit(m).alias("message"), e.alias("error")) for m, e in failures)),
             lambda failure: failure["error"].isNotNull(),
         )
-        shown = self._shown(_row_text(row))
-
-        def entry(failure: Column) -> Column:
-            detail = F.struct(
-                failure["message"].alias("errorMessage"),
-                shown.alias("record"),
-                F.array(failure["error"]).alias("cause"),
-            )
-            return self._entry(step, "recordProcessingError", detail)
-
-        return _only_if(F.coalesce(*(e for _, e in failures)), F.transform(found, entry))
+        return Entries(
+            F.coalesce(*(e for _, e in failures)).isNotNull(),
+            F.transform(found, lambda failure: entry(failure["message"], failure["error"])),
+        )
 
     def serialization(
         self, step: str, side: str, error: Column, topic: str, row: Sequence[Column]
-    ) -> Column:
+    ) -> Entries:
         """For a row that cannot be written."""
         detail = F.struct(
             F.lit(side).alias("target"),
             error.alias("errorMessage"),
-            self._shown(_row_text(row)).alias("record"),
+            self._shown(lambda: _row_text(row)).alias("record"),
             F.array(error).alias("cause"),
             F.lit(topic).alias("topic"),
         )
-        return _only_if(error, F.array(self._entry(step, "serializationError", detail)))
+        return Entries(error.isNotNull(), F.array(self._entry(step, "serializationError", detail)))
 
-    def skipped(self, step: str, reason: Column, there: Sequence[str]) -> list[Column]:
+    def skipped(self, step: str, reason: Column, there: Sequence[str]) -> list[Entries]:
         """The source record of a row that is skipped, if it is kept and still `there`."""
         if not self.keep_skipped or RAW not in there:
             return []
@@ -108,10 +116,11 @@ class EntryWriter:
             reason.alias("reason"),
             column(RAW).alias("record"),
         )
-        return [_only_if(reason, F.array(F.to_json(F.struct(letter.alias(_SKIPPED)))))]
+        text = F.to_json(F.struct(letter.alias(_SKIPPED)))
+        return [Entries(reason.isNotNull(), F.array(text))]
 
-    def _shown(self, text: Column) -> Column:
-        return text if self.include_rows else F.lit(None).cast("string")
+    def _shown(self, text: Callable[[], Column]) -> Column:
+        return text() if self.include_rows else F.lit(None).cast("string")
 
     def _entry(self, step: str, name: str, detail: Column) -> Column:
         return F.to_json(
@@ -123,10 +132,6 @@ class EntryWriter:
             ),
             {"ignoreNullFields": "false"},
         )
-
-
-def _only_if(error: Column, texts: Column) -> Column:
-    return F.when(error.isNotNull(), texts)
 
 
 def _logger(query: str, step: str) -> str:

@@ -20,7 +20,7 @@ from headrace.plan.explain import describe
 from headrace.spark.bucket import RunKernel, as_operator
 from headrace.spark.entries import EntryWriter, Failure
 from headrace.spark.expressions import Held, lower_noting
-from headrace.spark.rows import DEAD, NULL, column
+from headrace.spark.rows import DEAD, NULL, Entries, column
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def selected_columns(
     source: Schema,
     wording: Wording = computing,
     held: Held | None = None,
-) -> tuple[list[Column], list[Column]]:
+) -> tuple[list[Column], list[Entries]]:
     """Columns under their names, null where they failed, and the entries of all failures.
 
     `source` is what the expressions are about; `wording` names a failure. The columns may name
@@ -113,7 +113,7 @@ def selected_columns(
 
 def projected(
     rows: DataFrame, selected: Sequence[n.Selected], context: Context, step: str, source: Schema
-) -> tuple[DataFrame, list[Column], list[Column]]:
+) -> tuple[DataFrame, list[Column], list[Entries]]:
     """The selected columns and their entries, and the rows to select them from."""
     held = Held()
     columns, entries = selected_columns(selected, context, step, source, held=held)

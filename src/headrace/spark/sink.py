@@ -157,8 +157,8 @@ class _Task:
                     self._refuse(e, _Refused(keys[i], value, times[i], e.args[0], _raw(raws, i)))
                     break
         if logs is not None and logs.null_count < len(logs):
-            for texts in logs.to_pylist():
-                self._send_texts(texts or ())
+            for texts in logs.drop_null().to_pylist():
+                self._send_texts(texts.split("\n"))
         producer.poll(0)
         if isinstance(producer, _TwoProducers):
             producer.finish()

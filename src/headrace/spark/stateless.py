@@ -46,8 +46,10 @@ from headrace.spark.rows import (
     TIME,
     WINDOW_END,
     WINDOW_START,
+    Entries,
     carried,
     column,
+    log_text,
     no_entries,
     select,
     with_entries,
@@ -197,7 +199,7 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
     predicate = lower(node.predicate)
     passes = F.coalesce(predicate.value, F.lit(False)) & ~column(NULL)
     columns = [column(c.name) for c in node.schema]
-    errors: list[Column] = []
+    errors: list[Entries] = []
     failed = F.lit(False)
     if predicate.error is not None:
         reason = F.when(is_live(), predicate.error)
@@ -309,7 +311,7 @@ def _write(node: n.Write, context: Context) -> DataFrame:
         F.when(~column(NULL), value.value).alias("$value"),
         at.alias(TIME),
         (column(DEAD) | reason.isNotNull()).alias(DEAD),
-        with_entries(entries).alias("$log"),
+        log_text(with_entries(entries)).alias("$log"),
         *(column(name) for name in (FAILED, RAW) if name in rows.columns),
         *([column(PARTITION).alias("$task")] if context.tells_task else []),
     )
