@@ -52,6 +52,12 @@ def test_a_failing_function_keeps_its_state_and_is_reported():
     assert runner.failures == ["PICKY failed: negative"]
 
 
+def test_a_row_that_no_function_takes_tells_nothing():
+    runner = Runner(StreamAggregate((Call("PICKY", Picky(), (0,)),)))
+    assert runner.feed(row("a", 1, 0), row("a", -1, 0)) == [("a", (1,), 0)]
+    assert runner.failures == ["PICKY failed: negative"]
+
+
 def test_tumbling_windows():
     runner = Runner(StreamAggregate((COUNT,), window=TimeWindow.of(10, grace=0)))
     assert runner.feed(row("a", 1, 0), row("a", 1, 9), row("a", 1, 10)) == [

@@ -36,9 +36,9 @@ def test_same(expected, actual, result):
     assert same(expected, actual) is result
 
 
-def test_lenient_sides_do_not_know_case():
-    assert same({"a": 1}, {"A": 1}, lenient=True)
-    assert not same({"a": 1}, {"A": 2}, lenient=True)
+def test_fields_may_be_spelled_in_any_case():
+    assert same({"a": 1}, {"A": 1}, any_case=True)
+    assert not same({"a": 1}, {"A": 2}, any_case=True)
 
 
 def wire(name, *types, wrapped=True):

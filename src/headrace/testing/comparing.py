@@ -7,9 +7,9 @@ from decimal import Decimal, InvalidOperation
 from headrace.testing.cases import Json
 
 
-def same(expected: Json, actual: Json, *, lenient: bool = False) -> bool:
+def same(expected: Json, actual: Json, *, any_case: bool = False) -> bool:
     """Numbers are equal if their values are, however written: an expected decimal may be a text.
-    A missing field is a null one. `lenient`: names of fields are equal in any case."""
+    A missing field is a null one. `any_case`: so may fields be spelled."""
     match expected, actual:
         case bool(), _:
             return expected is actual
@@ -18,10 +18,10 @@ def same(expected: Json, actual: Json, *, lenient: bool = False) -> bool:
         case str(), Decimal():
             return _is_decimal(expected, actual)
         case dict(), dict():
-            return _same_object(expected, actual, lenient)
+            return _same_object(expected, actual, any_case)
         case list(), list():
             return len(expected) == len(actual) and all(
-                same(e, a, lenient=lenient) for e, a in zip(expected, actual, strict=True)
+                same(e, a, any_case=any_case) for e, a in zip(expected, actual, strict=True)
             )
     return type(expected) is type(actual) and bool(expected == actual)
 
@@ -43,11 +43,10 @@ def _is_decimal(expected: str, actual: Decimal) -> bool:
         return False
 
 
-def _same_object(expected: dict[str, Json], actual: dict[str, Json], lenient: bool) -> bool:
-    expected, actual = (
-        {k.upper() if lenient else k: v for k, v in each.items() if v is not None}
-        for each in (expected, actual)
-    )
+def _same_object(expected: dict[str, Json], actual: dict[str, Json], any_case: bool) -> bool:
+    expected, actual = ({k: v for k, v in x.items() if v is not None} for x in (expected, actual))
+    if any_case and expected.keys() != actual.keys():
+        expected, actual = ({k.upper(): v for k, v in x.items()} for x in (expected, actual))
     return expected.keys() == actual.keys() and all(
-        same(value, actual[name], lenient=lenient) for name, value in expected.items()
+        same(value, actual[name], any_case=any_case) for name, value in expected.items()
     )

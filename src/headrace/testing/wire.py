@@ -23,20 +23,18 @@ from headrace.testing.cases import Json, Window
 
 @dataclass(frozen=True)
 class Wire:
-    """One side of a topic: how what a file says becomes bytes, and the other way round.
-
-    `lenient` sides do not tell the case of field names.
-    """
+    """One side of a topic: how what a file says becomes bytes, and the other way round."""
 
     encode: Callable[[Json], bytes | None]
     decode: Callable[[bytes | None], Json]
-    lenient: bool = False
 
 
 def wire_of(format_: Format, layout: Layout) -> Wire:
     special = _SPECIAL.get(format_.name)
     if not layout.columns:
-        return Wire(lambda value: None, lambda data: None)
+        as_it_stands = layout.side == "value" and special in (_json, _delimited)
+        encode = special(layout).encode if special and as_it_stands else lambda value: None
+        return Wire(encode, lambda data: None)
     return special(layout) if special is not None else _by_schema(format_, layout)
 
 
@@ -125,7 +123,7 @@ def _by_schema(format_: Format, layout: Layout) -> Wire:
             return None
         return to_json(row if layout.wrapped else row[layout.columns[0].name], layout.type)
 
-    return Wire(encode, decode, lenient=isinstance(format_, RegistryFormat))
+    return Wire(encode, decode)
 
 
 _SPECIAL: Mapping[str, Callable[[Layout], Wire]] = {

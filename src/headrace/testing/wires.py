@@ -70,9 +70,6 @@ class Wires:
             row |= decoded or {c.name: None for c in layout.columns}
         return row
 
-    def lenient(self, topic: str, side: Side) -> bool:
-        return self._wire(topic, side).lenient
-
     def _source(self, topic: str) -> Source:
         found = [s for s in self._catalog().sources() if s.topic == topic]
         if not found:

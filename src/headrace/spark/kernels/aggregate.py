@@ -97,7 +97,7 @@ class UnwindowedAggregation:
             self._accumulator.add,
             self._accumulator.result,
         )
-        emit = out.rows.append
+        emit, is_single = out.rows.append, self._accumulator.is_single
         coalesce = self._coalesce
         latest: dict[Key, int] = {}
         for at, _, key, values, time, _ in rows:
@@ -109,9 +109,11 @@ class UnwindowedAggregation:
             elif time > entry[0]:
                 entry[0] = time
             failure = add(entry, values)
+            changed.add(key)
             if failure is not None:
                 out.failures.append((at, failure))
-            changed.add(key)
+                if is_single:
+                    continue
             if coalesce:
                 latest[key] = at
             else:
@@ -170,9 +172,11 @@ class WindowedAggregation:
                     elif time > entry[0]:
                         entry[0] = time
                     failure = accumulator.add(entry, values)
+                    changed.add(place)
                     if failure is not None:
                         out.failures.append((at, failure))
-                    changed.add(place)
+                        if accumulator.is_single:
+                            continue
                     if eager:
                         key_out = (key, start, start + size)
                         emit((at, key_out, accumulator.result(entry), entry[0]))

@@ -40,11 +40,14 @@ class Call:
 class Accumulator:
     """Entries are lists: the time of the latest row, the carried values, each call's state."""
 
-    __slots__ = ("_adders", "_calls", "_carried", "_results", "_undoers")
+    __slots__ = ("_adders", "_calls", "_carried", "_results", "_undoers", "is_single")
 
     def __init__(self, calls: tuple[Call, ...], carried: int) -> None:
         self._calls = calls
         self._carried = carried
+        self.is_single = (
+            len(calls) == 1
+        )  # then a row that a function could not take changes nothing
         self._adders = [(i + 2, _bound(c.steps.add, c.args)) for i, c in enumerate(calls)]
         self._undoers = [
             (i + 2, _bound(c.steps.undo, c.args))  # type: ignore[attr-defined]
