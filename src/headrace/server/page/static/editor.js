@@ -67,14 +67,20 @@ export class Editor {
   key(event) {
     const open = !this.list.hidden;
     const does = {
-      "Enter": () => (event.ctrlKey || event.metaKey) ? this.run(this.chosen()) : open && this.accept(this.at),
+      "Enter": () => (event.ctrlKey || event.metaKey) ? this.run(this.chosen()) : this.enter(),
       "Tab": () => open ? this.accept(this.at) : event.shiftKey ? false : this.tab(),
       " ": () => (event.ctrlKey ? this.offer(true) : false),
       "Escape": () => open && this.close(),
-      "ArrowDown": () => open && this.move(1),
-      "ArrowUp": () => open && this.move(-1),
+      "ArrowDown": () => open && this.pick(1),
+      "ArrowUp": () => open && this.pick(-1),
     }[event.key];
     if (does && does() !== false) event.preventDefault();
+  }
+
+  // Ends the line, unless something was picked from the list: nobody's words are changed unasked.
+  enter() {
+    if (this.list.hidden || !this.picked) { this.close(); return false; }
+    this.accept(this.at);
   }
 
   // After a word Tab completes; elsewhere it indents.
@@ -88,11 +94,14 @@ export class Editor {
   offer(asked) {
     const cursor = this.text.selectionStart;
     const { start, found } = choices(this.text.value, cursor, this.known);
-    const dotted = this.text.value[start - 1] === ".";
-    if (!found.length || (!asked && cursor - start < 2 && !dotted)) return this.close();
+    const word = this.text.value.slice(start, cursor).toUpperCase();
+    const early = word.length < 2 && this.text.value[start - 1] !== ".";
+    const whole = found.some((choice) => choice.text.toUpperCase() === word);
+    if (!found.length || (!asked && (early || whole))) return this.close();
     this.start = start;
     this.found = found;
     this.at = 0;
+    this.picked = asked;
     this.list.replaceChildren(...found.map((choice) =>
       element("li", { role: "option" }, choice.text, element("span", { textContent: choice.detail }))));
     this.list.hidden = false;
@@ -115,6 +124,11 @@ export class Editor {
     const high = Math.min(196, this.list.scrollHeight);
     this.list.style.top = `${top + high > room && top - line > high ? top - line - high - 2 : top + 2}px`;
     this.list.style.left = `${Math.max(0, Math.min(left - 9, this.text.clientWidth - 326))}px`;
+  }
+
+  pick(by) {
+    this.picked = true;
+    this.move(by);
   }
 
   move(by) {
