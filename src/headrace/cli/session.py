@@ -93,7 +93,7 @@ class Session:
             try:
                 self._show_rows(rows)
             except KeyboardInterrupt:
-                self.output.line("^C")
+                self.output.line()  # the terminal has shown ^C already
                 self.output.line("Query terminated")
                 return
             if rows.final_message:
@@ -138,7 +138,7 @@ class Session:
                 for line in lines:
                     self.output.line(line)
             except KeyboardInterrupt:
-                self.output.line("^C")
+                self.output.line()
             self.output.line("Topic printing ceased")
 
     # ---------------------------------------------------------------------- the session
