@@ -14,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
 
 pytestmark = pytest.mark.heavy
 
-CREATE = """CREATE STREAM clicks (id INT KEY, page STRING, ms INT, agent BYTES HEADER('agent'))
+CREATE = """SET 'ksql.logging.processing.rows.include' = 'true'; -- the log holds what failed
+
+CREATE STREAM clicks (id INT KEY, page STRING, ms INT, agent BYTES HEADER('agent'))
   WITH (kafka_topic = 'clicks', value_format = 'JSON', partitions = 1);
 
 CREATE STREAM slow AS
@@ -68,12 +70,13 @@ def test_a_person_creates_a_stream_sees_rows_the_graph_and_a_failed_record(brows
     page.wait(lambda: len(page.rows()) >= 24)
     page.picture("page-light")
     page.click(entry)
-    assert 'record: {"page": "/broken", "ms": ' in page.text("#log .detail")
+    assert 'record: {"page": "/broken", "ms":' in page.text("#log .detail")
     (field,) = page.all("#filter")
     field.send_keys("nothing like it")
     page.wait(lambda: "No entry matches." in page.text("#log"))
     field.clear()
     field.send_keys("broken")  # also in what the record held
+    page.wait(lambda: "/broken" in page.text("#log .detail"))
     page.picture("page-dark", dark=True)
 
     page.click("#stop")

@@ -49,8 +49,9 @@ function entry(line) {
   try {
     const record = JSON.parse(line.slice(start + 7, line.lastIndexOf("}") + 1));
     const kind = DETAILS.find((name) => record.message?.[name]);
-    const detail = kind ? record.message[kind] : record.message;
-    return { number: total, at: record.time, level: record.level, logger: record.logger || "", kind, detail };
+    const { recordB64, ...detail } = (kind ? record.message[kind] : record.message) || {};
+    if (recordB64) detail.record = decoded(recordB64);
+    return { at: record.time, logger: record.logger || "", kind, detail };
   } catch {
     return null;
   }
@@ -84,16 +85,14 @@ function row(one) {
   const made = element("tr", {},
     element("td", { className: "at", title: moment.toISOString(), textContent: moment.toLocaleTimeString("en-GB") }),
     element("td", { className: "mono", textContent: queryOf(one.logger), title: one.logger }),
-    element("td", { textContent: one.detail?.errorMessage || one.kind || "",
-      title: one.detail?.errorMessage || "" }));
+    element("td", { textContent: one.detail.errorMessage || one.kind || "",
+      title: one.detail.errorMessage || "" }));
   made.addEventListener("click", () => { open.has(one) ? open.delete(one) : open.add(one); draw(); });
   return made;
 }
 
 function detail(one) {
-  const { recordB64, ...rest } = one.detail || {};
-  const told = { logger: one.logger, kind: one.kind, ...rest, ...(recordB64 ? { record: decoded(recordB64) } : {}) };
-  const lines = Object.entries(told)
+  const lines = Object.entries({ logger: one.logger, kind: one.kind, ...one.detail })
     .filter(([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && !value.length))
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
   return element("tr", { className: "detail" },
