@@ -93,3 +93,11 @@ def eventually(check: Callable[[], bool], seconds: float = 90) -> None:
     while not check():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.2)
+
+
+def batches(data_dir: Path) -> int:
+    """How many micro-batches all queries of a server have finished so far."""
+    finished = 0
+    for commits in data_dir.glob("state/*/*/commits"):
+        finished += 1 + max((int(f.name) for f in commits.glob("[0-9]*")), default=-1)
+    return finished

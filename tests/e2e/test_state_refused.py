@@ -20,7 +20,7 @@ def clicks(scene: Scene) -> str:
     scene.topic("refused_clicks")
     scene.sql(
         "CREATE STREAM refused_clicks (k STRING KEY, n BIGINT) "
-        "WITH (kafka_topic='refused_clicks', value_format='JSON');"
+        "WITH (kafka_topic='refused_clicks', value_format='JSON', wrap_single_values=true);"
     )
     scene.write("refused_clicks", *(record({"N": i}, f"k{i % 3}", at=i + 1) for i in range(9)))
     return "refused_clicks"

@@ -1,0 +1,129 @@
+"""`processing.guarantee=exactly_once_v2`: killed at random, and yet each output is there once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections import Counter
+
+import pytest
+from confluent_kafka import TopicPartition
+from scene import Scene
+from server_process import ServerProcess, batches, eventually
+
+from headrace.topics.broker import EmbeddedBroker
+from headrace.topics.ports import free_port
+from headrace.topics.records import NewRecord, RecordReader, RecordWriter
+
+pytestmark = pytest.mark.heavy
+
+RECORDS, KEYS = 200_000, 100
+KILLS = int(os.environ.get("KILLS", "6"))  # fewer where a restart takes long
+
+# A stream, a chain of two behind it, and a kernel that says something for every record.
+STATEMENTS = """
+CREATE STREAM numbers (k STRING KEY, n BIGINT)
+  WITH (kafka_topic='numbers', value_format='JSON', wrap_single_values=true);
+CREATE TABLE names (k STRING PRIMARY KEY, name STRING)
+  WITH (kafka_topic='names', value_format='JSON', wrap_single_values=true);
+CREATE STREAM doubled AS SELECT k, n, n * 2 AS twice FROM numbers;
+CREATE TABLE totals AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM doubled GROUP BY k;
+CREATE STREAM named AS SELECT d.k AS k, d.n AS n, m.name AS name
+  FROM doubled d JOIN names m ON d.k = m.k;
+SET 'ksql.streams.cache.max.bytes.buffering' = '0';
+CREATE TABLE steps AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM numbers GROUP BY k;
+"""
+
+
+def key(i: int) -> str:
+    return f"k{i % KEYS}"
+
+
+def committed(scene: Scene, topic: str) -> list[tuple[str, dict[str, int]]]:
+    return [(r.key.decode(), json.loads(r.value)) for r in RecordReader(scene.kafka).read(topic)]
+
+
+def test_killed_servers_write_everything_once(tmp_path):
+    settings = {
+        "processing.guarantee": "exactly_once_v2",
+        "ksql.streams.max.offsets.per.trigger": "12000",
+        "ksql.query.retry.backoff.initial.ms": "500",
+    }
+    data_dir, ports = tmp_path / "server", (free_port(), free_port(), free_port())
+    chance = random.Random()
+    with EmbeddedBroker(tmp_path / "kafka", free_port()) as broker:
+        kafka = broker.bootstrap_servers
+
+        def start() -> ServerProcess:
+            return ServerProcess(data_dir, ports, kafka, settings)
+
+        server = start()
+        try:
+            scene = server.scene()
+            scene.topic("numbers", 3)
+            scene.topic("names", 3)
+            with RecordWriter(scene.kafka, linger_ms=50) as writer:
+                writer.write_all(
+                    NewRecord("names", key(i).encode(), b'{"NAME":"n%d"}' % i, timestamp=1)
+                    for i in range(KEYS)
+                )
+                for first in range(0, RECORDS, 20_000):
+                    writer.write_all(
+                        NewRecord("numbers", key(i).encode(), b'{"N":%d}' % i, timestamp=2 + i)
+                        for i in range(first, first + 20_000)
+                    )
+            scene.sql(STATEMENTS)
+            for number in range(KILLS):
+                before = batches(data_dir)
+                eventually(lambda: batches(data_dir) > before)  # noqa: B023
+                time.sleep(chance.uniform(0, 4))
+                server.kill(everything=number % 2 == 0)
+                server = start()
+                server.scene()
+            finish(scene)
+            # Each record of the streams once; of the table without a cache each count, in order.
+            expected = Counter(range(RECORDS))
+            for topic in ("DOUBLED", "NAMED"):
+                assert Counter(row["N"] for _, row in committed(scene, topic)) == expected, topic
+            counts: dict[str, list[int]] = {}
+            for k, row in committed(scene, "STEPS"):
+                counts.setdefault(k, []).append(row["C"])
+            each = list(range(1, RECORDS // KEYS + 1))
+            assert {k: c == each for k, c in counts.items()} == {key(i): True for i in range(KEYS)}
+            totals = dict(committed(scene, "TOTALS"))
+            sums = {
+                key(i): {"C": RECORDS // KEYS, "S": sum(range(i, RECORDS, KEYS))}
+                for i in range(KEYS)
+            }
+            assert totals == sums
+            assert server.stop() == 0
+        finally:
+            server.close()
+
+
+def finish(scene: Scene) -> None:
+    """Waits until every query has read its topics, one behind the other, to their ends."""
+    ids = {q["sinks"][0]: q["id"] for q in scene.client.queries()}
+    for sink, *topics in (
+        ("DOUBLED", "numbers"),
+        ("STEPS", "numbers"),
+        ("TOTALS", "DOUBLED"),
+        ("NAMED", "DOUBLED", "names"),
+    ):
+        scene.drained(ids[sink], *topics)
+    eventually(lambda: visible(scene, "NAMED") and visible(scene, "TOTALS"))
+
+
+def visible(scene: Scene, topic: str) -> bool:
+    """Whether no transaction is open any more: committed readers get to the end."""
+    consumer = scene.kafka.consumer()
+    try:
+        for partition, end in scene.admin.end_offsets(topic).items():
+            _, stable = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)
+            if stable < end:
+                return False
+    finally:
+        consumer.close()
+    return True

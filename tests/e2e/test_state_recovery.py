@@ -1,0 +1,273 @@
+"""Every kind of query that remembers something: killed again and again, and left alone.
+
+The queries of the one run live through kills, 21 in all, while their topics grow; those of the
+other are created at the end and read everything in one go. Both must have come to the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+from scene import Scene
+from server_process import ServerProcess, batches, eventually
+
+from headrace.topics.broker import EmbeddedBroker
+from headrace.topics.ports import free_port
+from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+
+pytestmark = pytest.mark.heavy
+
+KILLS = int(os.environ.get("KILLS", "7"))  # of each group; fewer where a restart takes long
+MINUTE = 60_000
+BEGIN = 1_700_000_000_000
+CHUNK = 10 * MINUTE  # of the records' own time
+JSON = "value_format='JSON', wrap_single_values=true"
+
+SOURCES = f"""
+CREATE STREAM events (k STRING KEY, n BIGINT, word STRING) WITH (kafka_topic='events', {JSON});
+CREATE STREAM spread (k STRING KEY, n BIGINT, word STRING) WITH (kafka_topic='spread', {JSON});
+CREATE STREAM lefts (k STRING KEY, n BIGINT) WITH (kafka_topic='lefts', {JSON});
+CREATE STREAM rights (k STRING KEY, n BIGINT) WITH (kafka_topic='rights', {JSON});
+CREATE STREAM visits (city STRING KEY, n BIGINT) WITH (kafka_topic='visits', {JSON});
+CREATE TABLE people (id STRING PRIMARY KEY, city STRING, age INT)
+  WITH (kafka_topic='people', {JSON});
+CREATE TABLE profiles (id STRING PRIMARY KEY, n BIGINT) WITH (kafka_topic='profiles', {JSON});
+CREATE TABLE cities (city STRING PRIMARY KEY, name STRING) WITH (kafka_topic='cities', {JSON});
+"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A query, by what it shows; `reads` are its topics. Streams may say a row twice."""
+
+    name: str
+    select: str
+    reads: tuple[str, ...]
+    table: bool = True
+
+    def statement(self, run: str) -> str:
+        kind = "TABLE" if self.table else "STREAM"
+        return f"CREATE {kind} {run}_{self.name} AS {self.select.format(run=run)};"
+
+
+KINDS = (
+    Kind(
+        "native",
+        "SELECT k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS m FROM spread GROUP BY k",
+        ("spread",),
+    ),
+    Kind(
+        "kernel",
+        "SELECT k, COLLECT_LIST(n) AS ns, LATEST_BY_OFFSET(word) AS w FROM events "
+        "GROUP BY k HAVING COUNT(*) % 2 = 0",
+        ("events",),
+    ),
+    Kind(
+        "undone",
+        "SELECT city, COUNT(*) AS c, SUM(age) AS s FROM people GROUP BY city HAVING COUNT(*) > 1",
+        ("people",),
+    ),
+    Kind(
+        "tumbling",
+        "SELECT k, COUNT(*) AS c, COLLECT_LIST(n) AS ns FROM events "
+        "WINDOW TUMBLING (SIZE 5 MINUTES, GRACE PERIOD 10 MINUTES) GROUP BY k",
+        ("events",),
+    ),
+    Kind(
+        "hopping",
+        "SELECT k, SUM(n) AS s FROM events WINDOW HOPPING (SIZE 6 MINUTES, ADVANCE BY 2 MINUTES, "
+        "GRACE PERIOD 10 MINUTES) GROUP BY k",
+        ("events",),
+    ),
+    Kind(
+        "sessions",
+        "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM events "
+        "WINDOW SESSION (2 MINUTES, GRACE PERIOD 10 MINUTES) GROUP BY k",
+        ("events",),
+    ),
+    Kind(
+        "final",
+        "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM events "
+        "WINDOW TUMBLING (SIZE 5 MINUTES, GRACE PERIOD 10 MINUTES) GROUP BY k EMIT FINAL",
+        ("events",),
+    ),
+    *(
+        Kind(
+            f"stream_{name.split()[-1].lower()}",
+            f"SELECT {key}, l.n AS l, r.n AS r FROM lefts l {name} JOIN rights r "
+            "WITHIN 30 SECONDS GRACE PERIOD 1 HOUR ON l.k = r.k",
+            ("lefts", "rights"),
+            table=False,
+        )
+        for name, key in (("INNER", "l.k AS k"), ("LEFT", "l.k AS k"), ("FULL OUTER", "ROWKEY"))
+    ),
+    Kind(
+        "looked_up",
+        "SELECT v.city AS city, v.n AS n, c.name AS name FROM visits v "
+        "LEFT JOIN cities c ON v.city = c.city",
+        ("visits", "cities"),
+        table=False,
+    ),
+    Kind(
+        "tables",
+        "SELECT ROWKEY, p.age AS age, q.n AS n FROM people p "
+        "FULL OUTER JOIN profiles q ON p.id = q.id",
+        ("people", "profiles"),
+    ),
+    Kind(
+        "foreign_key",
+        "SELECT p.id AS id, p.age AS age, c.name AS name FROM people p "
+        "LEFT JOIN cities c ON p.city = c.city",
+        ("people", "cities"),
+    ),
+    Kind("filtered", "SELECT id, city, age FROM people WHERE age > 50", ("people",)),
+    Kind("keyed", "SELECT * FROM spread PARTITION BY word", ("spread",), table=False),
+    # What is twice in a stream is counted twice, unless it is written in transactions.
+    Kind(
+        "chained",
+        "SELECT word, MAX(n) AS m, COLLECT_SET(k) AS ks FROM {run}_keyed GROUP BY word",
+        ("{run}_keyed",),
+    ),
+)
+
+
+GROUPS = {
+    "aggregates": ("native", "kernel", "tumbling", "hopping", "sessions", "final"),
+    "joins": ("stream_inner", "stream_left", "stream_outer", "looked_up", "tables", "foreign_key"),
+    "others": ("undone", "filtered", "keyed", "chained"),
+}
+
+
+class Feed:
+    """The records of the sources, chunk by chunk, the same in every run of the test."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(8)
+        self._number = 0
+
+    def cities(self) -> Iterator[NewRecord]:
+        """Those that visitors ask for: they are there before, and stay as they are."""
+        for i in range(20):
+            yield self._record("cities", f"c{i}", {"NAME": f"city {i}"}, BEGIN)
+
+    def chunk(self, number: int) -> Iterator[NewRecord]:
+        pick = self._random.randrange
+        start = BEGIN + number * CHUNK
+        for i in range(40):
+            time_ = start + i * CHUNK // 40
+            late = pick(30 * MINUTE) if pick(10) == 0 else 0
+            yield self._record("events", f"k{pick(8)}", self._event(), time_ - late)
+            yield self._record("spread", f"k{pick(50)}", self._event(), time_)
+            yield self._record("lefts", f"k{pick(10)}", self._event(), time_)
+            yield self._record("rights", f"k{pick(10)}", self._event(), time_)
+            city = f"c{pick(20)}" if pick(8) else "nowhere"
+            yield self._record("visits", city, self._event(), time_)
+            person = {"CITY": f"c{pick(50)}", "AGE": pick(100)}
+            yield self._record("people", f"p{pick(30)}", person if pick(7) else None, time_)
+            yield self._record(
+                "profiles", f"p{pick(35)}", self._event() if pick(7) else None, time_
+            )
+            named = {"NAME": f"name {pick(1000)}"}
+            yield self._record("cities", f"c{20 + pick(25)}", named if pick(7) else None, time_)
+
+    def last(self) -> Iterator[NewRecord]:
+        """Rows that move time past everything still open."""
+        for topic in ("events", "lefts", "rights"):
+            yield self._record(topic, "end", self._event(), BEGIN + 1000 * CHUNK)
+
+    def _event(self) -> dict[str, object]:
+        self._number += 1
+        return {"N": self._number, "WORD": f"word {self._random.randrange(12)}"}
+
+    def _record(self, topic: str, key: str, value: object, when: int) -> NewRecord:
+        data = None if value is None else json.dumps(value).encode()
+        return NewRecord(topic, key.encode(), data, timestamp=when)
+
+
+def last_rows(records: list[Record]) -> object:
+    rows = {r.key: (r.value, r.timestamp) for r in records}
+    return {key: row for key, row in rows.items() if row[0] is not None}
+
+
+def distinct_rows(records: list[Record]) -> object:
+    return {(r.key, r.value, r.timestamp) for r in records}
+
+
+def outcome(scene: Scene, kind: Kind, run: str) -> object:
+    records = list(RecordReader(scene.kafka).read(f"{run}_{kind.name}".upper()))
+    return last_rows(records) if kind.table else distinct_rows(records)
+
+
+@pytest.fixture
+def broker(tmp_path):
+    """It outlives the servers, so that these start sooner."""
+    with EmbeddedBroker(tmp_path / "kafka", free_port()) as running:
+        yield running
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_a_query_remembers_survives_kills(tmp_path, broker, group):
+    chance, feed = random.Random(), Feed()
+    kinds = [kind for kind in KINDS if kind.name in GROUPS[group]]
+    kafka = broker.bootstrap_servers
+    data_dir, ports = tmp_path / "server", (free_port(), free_port(), free_port())
+    server = ServerProcess(data_dir, ports, kafka)
+    try:
+        scene = server.scene()
+        for topic in ("events", "lefts", "rights", "visits", "people", "profiles", "cities"):
+            scene.topic(topic)
+        scene.topic("spread", 2)
+        with RecordWriter(scene.kafka) as writer:
+            writer.write_all(feed.cities())
+            scene.sql(SOURCES)
+            create(scene, kinds, "killed")
+            for number in range(KILLS):
+                writer.write_all(feed.chunk(number))
+                # Somewhere in a batch or between two; but not always before the first one ends.
+                before = batches(data_dir)
+                eventually(lambda: batches(data_dir) > before)  # noqa: B023
+                time.sleep(chance.uniform(0, 3))
+                server.kill(everything=number % 2 == 0)
+                server = ServerProcess(data_dir, ports, kafka)
+                server.scene()
+            writer.write_all(feed.chunk(KILLS))
+            writer.write_all(feed.last())
+        scene = server.scene()
+        create(scene, kinds, "whole")
+        for run in ("whole", "killed"):
+            for kind in kinds:
+                topics = [topic.format(run=run).upper() for topic in kind.reads]
+                known = [t if t.endswith("KEYED") else t.lower() for t in topics]
+                scene.drained(query_of(scene, kind, run), *known)
+        assert {q["state"] for q in scene.client.queries()} == {"RUNNING"}
+        for kind in kinds:
+            assert_same(scene, kind)
+        assert server.stop() == 0
+    finally:
+        server.close()
+
+
+def create(scene: Scene, kinds: Sequence[Kind], run: str) -> None:
+    for kind in kinds:
+        scene.sql(kind.statement(run))
+
+
+def test_every_kind_is_in_a_group():
+    assert sorted(k.name for k in KINDS) == sorted(name for g in GROUPS.values() for name in g)
+
+
+def query_of(scene: Scene, kind: Kind, run: str) -> str:
+    sink = f"{run}_{kind.name}".upper()
+    return next(q["id"] for q in scene.client.queries() if q["sinks"] == [sink])
+
+
+def assert_same(scene: Scene, kind: Kind) -> None:
+    whole = outcome(scene, kind, "whole")
+    assert whole, kind.name
+    assert outcome(scene, kind, "killed") == whole, kind.name
