@@ -16,14 +16,21 @@ pytestmark = pytest.mark.heavy
 
 CREATE = """SET 'ksql.logging.processing.rows.include' = 'true'; -- the log holds what failed
 
-CREATE STREAM clicks (id INT KEY, page STRING, ms INT, agent BYTES HEADER('agent'))
+CREATE STREAM clicks (visitor STRING KEY, page STRING, ms INT, agent BYTES HEADER('agent'))
   WITH (kafka_topic = 'clicks', value_format = 'JSON', partitions = 1);
 
 CREATE STREAM slow AS
-  SELECT id, page, ms, FROM_BYTES(agent, 'utf8') AS agent FROM clicks WHERE ms > 100 EMIT CHANGES;
+  SELECT visitor, page, ms, FROM_BYTES(agent, 'utf8') AS agent
+  FROM clicks WHERE ms > 100 EMIT CHANGES;
 
 CREATE TABLE per_page AS
   SELECT page, COUNT(*) AS visits, MAX(ms) AS slowest FROM clicks GROUP BY page EMIT CHANGES;
+"""
+
+SELECT = """-- Clicks that took long, as they come.
+SELECT visitor, page, ms, agent, TIMESTAMPTOSTRING(ROWTIME, 'HH:mm:ss', 'UTC') AS clicked
+  FROM slow
+  EMIT CHANGES;
 """
 
 
@@ -37,7 +44,8 @@ def browser():
 def click(number):
     headers = (("agent", b"firefox" if number % 2 else b"chromium"),)
     pages = ("/", "/shop", "/cart")
-    return record({"page": pages[number % 3], "ms": 40 * (number % 7)}, None, headers)
+    value = {"page": pages[number % 3], "ms": 40 * (number % 7)}
+    return record(value, f"visitor-{number % 5}", headers, 1_767_268_800_000 + 1000 * number)
 
 
 def test_a_person_creates_a_stream_sees_rows_the_graph_and_a_failed_record(browser, scene):
@@ -49,9 +57,9 @@ def test_a_person_creates_a_stream_sees_rows_the_graph_and_a_failed_record(brows
     assert "Stream created" in page.text("#results .answer")
     page.wait(lambda: {"CLICKS", "SLOW", "PER_PAGE"} <= set(page.texts("#sources .name")))
     columns = page.texts("#sources details[data-name=CLICKS] dt")
-    assert columns == ["IDKEY", "PAGE", "MS", "AGENTHEADER('agent')"]
+    assert columns == ["VISITORKEY", "PAGE", "MS", "AGENTHEADER('agent')"]
 
-    page.run("SELECT id, page, ms, agent FROM slow EMIT CHANGES;")
+    page.run(SELECT)
     page.wait(lambda: "AGENT" in page.text("#results th"))
     scene.write("clicks", *map(click, range(30)))
     page.wait(lambda: len(page.rows()) >= 12)
