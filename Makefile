@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo check test format conformance conformance-sample clean
+.PHONY: setup run demo docs check test format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -28,6 +28,12 @@ demo: setup
 format: .venv/.ready
 	@$(BIN)/ruff format src tests
 	@$(BIN)/ruff check --fix src tests
+
+# The reference pages, from the declarations.
+docs: .venv/.ready
+	@for page in functions settings properties; do \
+	  $(BIN)/headrace reference $$page > docs/$$page.md; \
+	done
 
 # Format, lint, types, layers, and the tests that need no JVM: about a minute.
 check: .venv/.ready

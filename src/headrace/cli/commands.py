@@ -72,6 +72,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace demo --keep",
     ),
     Command(
+        "reference",
+        "Print the reference of functions, settings or WITH properties as Markdown.",
+        "headrace.cli.reference",
+        "headrace reference functions > functions.md",
+    ),
+    Command(
         "test",
         "Run test files: statements and records in, records out, errors, assertions.",
         "headrace.testing.command",

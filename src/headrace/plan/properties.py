@@ -16,42 +16,98 @@ from headrace.plan.patterns import check_pattern
 from headrace.sql import ast
 from headrace.sql.parser import parse_column
 
+
+@dataclass(frozen=True)
+class WithProperty:
+    """A property of WITH: the kind of its value, and what it is for."""
+
+    kind: str
+    doc: str
+
+
 # The properties of every statement that makes a source, and what values they take.
-COMMON: dict[str, str] = {
-    "KAFKA_TOPIC": "string",
-    "PARTITIONS": "int",
-    "REPLICAS": "short",
-    "RETENTION_MS": "long",
-    "CLEANUP_POLICY": "string",
-    "TIMESTAMP": "string",
-    "TIMESTAMP_FORMAT": "string",
-    "VALUE_AVRO_SCHEMA_FULL_NAME": "string",
-    "KEY_SCHEMA_FULL_NAME": "string",
-    "VALUE_SCHEMA_FULL_NAME": "string",
-    "VALUE_FORMAT": "string",
-    "KEY_FORMAT": "string",
-    "FORMAT": "string",
-    "WRAP_SINGLE_VALUE": "boolean",
-    "WRAP_SINGLE_VALUES": "boolean",
-    "WRAP_SINGLE_KEYS": "boolean",
-    "WRAP_SINGLE_FIELDS": "boolean",
-    "KEY_PROTOBUF_NULLABLE_REPRESENTATION": "string",
-    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": "string",
-    "VALUE_DELIMITER": "string",
-    "KEY_DELIMITER": "string",
-    "KEY_SCHEMA_ID": "int",
-    "VALUE_SCHEMA_ID": "int",
+COMMON: Mapping[str, WithProperty] = {
+    "KAFKA_TOPIC": WithProperty(
+        "string",
+        "The topic of the source; that of a query's result is called like it by default.",
+    ),
+    "PARTITIONS": WithProperty("int", "Partitions of the topic, if it is made."),
+    "REPLICAS": WithProperty("short", "Replicas of the topic, if it is made."),
+    "RETENTION_MS": WithProperty("long", "How long the topic keeps records, if it is made."),
+    "CLEANUP_POLICY": WithProperty("string", "`delete` or `compact`, if the topic is made."),
+    "TIMESTAMP": WithProperty(
+        "string",
+        "The column that is the record's time (ROWTIME) instead of Kafka's timestamp.",
+    ),
+    "TIMESTAMP_FORMAT": WithProperty(
+        "string",
+        "How that column is written, if it is a string: Java's pattern letters.",
+    ),
+    "VALUE_AVRO_SCHEMA_FULL_NAME": WithProperty(
+        "string",
+        "An older name of VALUE_SCHEMA_FULL_NAME.",
+    ),
+    "KEY_SCHEMA_FULL_NAME": WithProperty(
+        "string",
+        "The full name of the key's schema in the registry, or the message to choose.",
+    ),
+    "VALUE_SCHEMA_FULL_NAME": WithProperty(
+        "string",
+        "The full name of the value's schema in the registry, or the message to choose.",
+    ),
+    "VALUE_FORMAT": WithProperty("string", "How values are written."),
+    "KEY_FORMAT": WithProperty("string", "How keys are written."),
+    "FORMAT": WithProperty("string", "Both formats at once."),
+    "WRAP_SINGLE_VALUE": WithProperty("boolean", "ksqlDB's name of WRAP_SINGLE_VALUES."),
+    "WRAP_SINGLE_VALUES": WithProperty(
+        "boolean",
+        "Whether a value of one column is a record with one field, or the bare value.",
+    ),
+    "WRAP_SINGLE_KEYS": WithProperty(
+        "boolean",
+        "Whether a key of one column is a record with one field, or the bare value.",
+    ),
+    "WRAP_SINGLE_FIELDS": WithProperty(
+        "boolean",
+        "WRAP_SINGLE_KEYS and WRAP_SINGLE_VALUES at once; not together with either.",
+    ),
+    "KEY_PROTOBUF_NULLABLE_REPRESENTATION": WithProperty(
+        "string",
+        "How PROTOBUF keys tell null from a default: OPTIONAL or WRAPPER.",
+    ),
+    "VALUE_PROTOBUF_NULLABLE_REPRESENTATION": WithProperty(
+        "string",
+        "How PROTOBUF values tell null from a default: OPTIONAL or WRAPPER.",
+    ),
+    "VALUE_DELIMITER": WithProperty(
+        "string",
+        "What separates DELIMITED values: a character, TAB or SPACE.",
+    ),
+    "KEY_DELIMITER": WithProperty(
+        "string",
+        "What separates DELIMITED keys: a character, TAB or SPACE.",
+    ),
+    "KEY_SCHEMA_ID": WithProperty("int", "The id of the key's schema in the registry."),
+    "VALUE_SCHEMA_ID": WithProperty("int", "The id of the value's schema in the registry."),
 }
 # Those of statements that declare a source over a topic, besides.
-DECLARED: dict[str, str] = {
+DECLARED: Mapping[str, WithProperty] = {
     **COMMON,
-    "WINDOW_TYPE": "string",
-    "WINDOW_SIZE": "string",
-    "SOURCE_CONNECTOR": "string",
-    "SOURCED_BY_CONNECTOR": "string",
+    "WINDOW_TYPE": WithProperty(
+        "string",
+        "The window that keys carry: TUMBLING, HOPPING or SESSION.",
+    ),
+    "WINDOW_SIZE": WithProperty("string", "Its size, as in '10 SECONDS'; not for SESSION."),
+    "SOURCE_CONNECTOR": WithProperty(
+        "string",
+        "The connector that fills the topic; a note for people.",
+    ),
+    "SOURCED_BY_CONNECTOR": WithProperty("string", "The same."),
 }
 # Those of INSERT INTO … SELECT.
-INSERTED: dict[str, str] = {"QUERY_ID": "string"}
+INSERTED: Mapping[str, WithProperty] = {
+    "QUERY_ID": WithProperty("string", "What the query is called.")
+}
 
 
 @dataclass(frozen=True)
@@ -108,9 +164,9 @@ class WithClause:
         return WindowedKey(type_, None if size is None else parse_duration(size))
 
 
-def with_clause(properties: ast.Properties, known: Mapping[str, str]) -> WithClause:
+def with_clause(properties: ast.Properties, known: Mapping[str, WithProperty]) -> WithClause:
     given = {name.upper(): literal.value for name, literal in properties}
-    typed = {name: _typed(name, v, known[name]) for name, v in given.items() if name in known}
+    typed = {name: _typed(name, v, known[name].kind) for name, v in given.items() if name in known}
     unknown = [name for name in given if name not in known]
     if unknown:
         raise _refusal(f"Invalid config variable(s) in the WITH clause: {','.join(unknown)}")

@@ -1,0 +1,173 @@
+"""`headrace reference`: functions, settings and WITH properties as Markdown, as declared."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+
+from headrace.cli.commands import OK
+from headrace.functions.declare import (
+    Example,
+    Function,
+    FunctionKind,
+    LambdaArgument,
+    Overload,
+    Typed,
+)
+from headrace.functions.registry import REGISTRY
+from headrace.functions.signatures import parameter_type_text
+from headrace.model.settings import SETTINGS, Setting
+from headrace.plan.properties import COMMON, DECLARED, INSERTED, WithProperty
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=PAGES, help="the page to print")
+
+
+def run(args: argparse.Namespace) -> int:
+    print(PAGES[args.what]())
+    return OK
+
+
+# ---------------------------------------------------------------------------------- functions
+
+
+def functions() -> str:
+    builtin = [f for f in REGISTRY.all() if f.path == "internal"]
+    lines = [
+        "# Functions",
+        "",
+        f"All {len(builtin)} of them, from their declarations (`make docs`). A server"
+        " tells the same with `SHOW FUNCTIONS` and `DESCRIBE FUNCTION`; [user"
+        " functions](user-functions.md) come on top. The examples are run by the tests;"
+        " those of aggregates show the values of a group with strokes between them.",
+    ]
+    for category in sorted({f.category.value for f in builtin}):
+        lines += ["", f"## {category.title()}"]
+        for function in sorted(builtin, key=lambda f: f.name):
+            if function.category.value == category:
+                lines += ["", *_function(function)]
+    return "\n".join(lines)
+
+
+def _function(function: Function) -> Iterator[str]:
+    yield f"### {function.name}"
+    yield ""
+    yield f"{function.description} ({function.kind.value.lower()})"
+    yield ""
+    for overload in function.overloads:
+        yield f"- `{_signature(function.name, overload)}`" + (
+            f": {overload.description}" if overload.description else ""
+        )
+        for parameter in overload.signature.parameters:
+            if parameter.description:
+                yield f"  - `{parameter.name}`: {parameter.description}"
+    shown = [example for example in function.examples if not example.varies]
+    if shown:
+        yield ""
+        aggregate = function.kind is FunctionKind.AGGREGATE
+        yield "```sql"
+        yield from (_example(function.name, example, aggregate) for example in shown)
+        yield "```"
+
+
+def _signature(name: str, overload: Overload) -> str:
+    signature = overload.signature
+    parameters = ", ".join(
+        f"{p.name} {parameter_type_text(p.type)}{'...' if p.variadic else ''}"
+        for p in signature.parameters
+    )
+    return f"{name}({parameters}) -> {parameter_type_text(signature.returns)}"
+
+
+def _example(name: str, example: Example, aggregate: bool) -> str:
+    """Of an aggregate, an argument is shown by the values of its column."""
+    shown = [
+        "/".join(map(_literal, a)) if aggregate and isinstance(a, (list, tuple)) else _literal(a)
+        for a in example.args
+    ]
+    result = "fails" if example.fails else _literal(example.gives)
+    return f"{name}({', '.join(shown)})  -- {result}"
+
+
+def _literal(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return "'" + value.replace("'", "''").replace("\n", "\\n") + "'"
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+        case list() | tuple():
+            return f"ARRAY[{', '.join(map(_literal, value))}]"
+        case dict():
+            pairs = (f"{_literal(k)} := {_literal(v)}" for k, v in value.items())
+            return f"MAP({', '.join(pairs)})"
+        case Typed():
+            return f"CAST({_literal(value.value)} AS {value.type})"
+        case LambdaArgument():
+            return value.text
+    return str(value)
+
+
+# ----------------------------------------------------------------------------------- settings
+
+
+def settings() -> str:
+    groups: dict[str, list[Setting]] = {"Of a server": [], "Of a server, or of a session": []}
+    for setting in SETTINGS.values():
+        groups["Of a server, or of a session" if setting.editable else "Of a server"].append(
+            setting
+        )
+    lines = [
+        "# Settings",
+        "",
+        "From their declarations (`make docs`). A server reads them from its properties file and"
+        " from `headrace start --set NAME=VALUE`; those of a session are also changed by `SET`, or"
+        " sent with a request. Names that begin with `ksql.streams.` may leave that out. Settings"
+        " of Kafka's clients (`security.protocol`, `sasl.…`, `ssl.…`) and of Spark (`spark.…`) are"
+        " passed on.",
+    ]
+    for title, group in groups.items():
+        lines += ["", f"## {title}", "", "| Name | Default | What it does |", "|---|---|---|"]
+        for setting in sorted(group, key=lambda s: s.name):
+            lines.append(f"| `{setting.name}` | {_default(setting)} | {_cell(setting.doc)} |")
+    return "\n".join(lines)
+
+
+def _default(setting: Setting) -> str:
+    if setting.default is None or setting.default == "":
+        return ""
+    text = str(setting.default)
+    return f"`{text.lower() if isinstance(setting.default, bool) else text}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# --------------------------------------------------------------------------------- properties
+
+
+def properties() -> str:
+    declared = {name: p for name, p in DECLARED.items() if name not in COMMON}
+    lines = ["# WITH properties", "", "From their declarations (`make docs`)."]
+    lines += _table("Of CREATE STREAM and CREATE TABLE, also with AS SELECT", COMMON)
+    lines += _table("Only of sources that are declared over a topic", declared)
+    lines += _table("Of INSERT INTO … SELECT", INSERTED)
+    return "\n".join(lines)
+
+
+def _table(title: str, known: Mapping[str, WithProperty]) -> Iterator[str]:
+    yield from ("", f"## {title}", "", "| Name | Value | What it says |", "|---|---|---|")
+    for name, declared in sorted(known.items()):
+        yield f"| `{name}` | {declared.kind} | {_cell(declared.doc)} |"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "functions": functions,
+    "settings": settings,
+    "properties": properties,
+}
