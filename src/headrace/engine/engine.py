@@ -50,6 +50,8 @@ from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
 from headrace.plan.query import plan_push
+from headrace.plan.replace import starts_anew
+from headrace.spark.checkpoint import take_over
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, parse_statement, split
 from headrace.sql.printer import format_statement
@@ -258,8 +260,12 @@ class Engine:
         replaced = change.starts.id if change.starts is not None else None
         for id_ in change.stops:
             query = self.queries.remove(id_)
-            if query is not None and id_ != replaced:
+            if query is None:
+                continue
+            if id_ != replaced:
                 self._forget(query)
+            elif change.starts and starts_anew(query.planned.node, change.starts.planned.node):
+                starts = {**starts, **take_over(self.world.spark, query.checkpoint)}
         before = self.catalog
         self._take(change)
         for source in before.sources():

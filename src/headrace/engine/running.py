@@ -13,8 +13,9 @@ from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
+from headrace.spark.checkpoint import batch_offsets
 from headrace.spark.entries import EntryWriter
-from headrace.spark.failures import batch_offsets, log_failures
+from headrace.spark.failures import log_failures
 from headrace.spark.program import Context, lower_node
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import native_candidate, remembers

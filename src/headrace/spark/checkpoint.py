@@ -7,7 +7,7 @@ were split into another number of buckets. A query is refused before it touches 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,6 +15,9 @@ from pyspark.sql import SparkSession
 from headrace.spark.bucket_log import StateMismatchError
 
 FILE = "headrace.json"
+
+# By topic and partition.
+Offsets = Mapping[str, Mapping[str, int]]
 
 
 def check_state(spark: SparkSession, checkpoint: str, state: Sequence[str]) -> None:
@@ -36,6 +39,31 @@ def check_state(spark: SparkSession, checkpoint: str, state: Sequence[str]) -> N
             f"The query's state was written for {was} and cannot be read as {now}. Terminate the "
             "query and create it again, or go back to what wrote the state."
         )
+
+
+def take_over(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, int]]:
+    """Where a query had got to in each topic; its checkpoint is no more afterwards."""
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(checkpoint)
+    commits = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/commits")
+    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    names = (
+        [f.getPath().getName() for f in files.listStatus(commits)] if files.exists(commits) else []
+    )
+    batches = [int(name) for name in names if name.isdigit()]
+    reached: dict[str, dict[int, int]] = {}
+    for source in batch_offsets(spark, checkpoint, max(batches)) if batches else ():
+        for topic, partitions in source.items():
+            reached[topic] = {int(partition): offset for partition, offset in partitions.items()}
+    files.delete(path, True)
+    return reached
+
+
+def batch_offsets(spark: SparkSession, checkpoint: str, batch: int) -> list[Offsets]:
+    """Where each source stood at the end of a batch, from the query's own offset log."""
+    path = f"{checkpoint}/offsets/{batch}"
+    lines = [row.value for row in spark.read.text(path).collect()]
+    return [json.loads(line) for line in lines[2:]]  # after the version and the metadata
 
 
 def _read(files: Any, path: Any) -> list[str] | None:

@@ -6,11 +6,10 @@ any (`$failed`); only then are its records read again, for their entries alone.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.plan import nodes as n
@@ -18,15 +17,6 @@ from headrace.spark.lowering import Context, lower_node
 from headrace.spark.rows import ERRORS, column, log_text
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import arguments
-
-Offsets = Mapping[str, Mapping[str, int]]
-
-
-def batch_offsets(spark: SparkSession, checkpoint: str, batch: int) -> list[Offsets]:
-    """Where each source stood at the end of a batch, from the query's own offset log."""
-    path = f"{checkpoint}/offsets/{batch}"
-    lines = [row.value for row in spark.read.text(path).collect()]
-    return [json.loads(line) for line in lines[2:]]  # after the version and the metadata
 
 
 def log_failures(

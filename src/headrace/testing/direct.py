@@ -21,6 +21,7 @@ from headrace.engine.running import context_for
 from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
+from headrace.plan.replace import starts_anew
 from headrace.spark.bucket import run_bucket
 from headrace.spark.bucket_log import Memory
 from headrace.spark.bucket_wire import Parcel, Wire, packer, unpacker
@@ -65,7 +66,10 @@ class DirectGround:
 
     def query(self, new: NewQuery, node: n.Write) -> DirectQuery:
         """One that replaces another goes on with its state, from where it was."""
-        progress = self._queries.setdefault(new.id, _Progress(_Steps(self.world.spark)))
+        progress = self._queries.setdefault(new.id, _Progress(node, _Steps(self.world.spark)))
+        if starts_anew(progress.node, node):
+            progress.steps = _Steps(self.world.spark)
+        progress.node = node
         return DirectQuery(self, new.id, node, Settings(new.settings), progress)
 
     def close(self) -> None:
@@ -76,6 +80,7 @@ class DirectGround:
 class _Progress:
     """How far a query is: the state of its steps, and what it has read of each topic."""
 
+    node: n.Write
     steps: _Steps
     read: dict[str, int] = field(default_factory=dict)
 

@@ -73,11 +73,10 @@ class Flow:
     def apply(self, change: Change) -> None:
         """Does what a statement asks for, as far as records are concerned."""
         for id_ in change.stops:
-            stopped = self._queries.pop(id_).query
             if change.starts is not None and change.starts.id == id_:
-                stopped.stop()
+                self._queries[id_].query.stop()  # its place among the others stays
             else:
-                stopped.close()
+                self._queries.pop(id_).query.close()
         if change.creates is not None:
             self._ground.topic(change.creates.topic)
             Provisioned(self.world).provision(change.creates, None)

@@ -19,6 +19,8 @@ from headrace.engine.running import persistent_program
 from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
+from headrace.plan.replace import starts_anew
+from headrace.spark.checkpoint import take_over
 from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
 
 
@@ -35,6 +37,7 @@ class StreamedGround:
     def __init__(self, world: World, topics: Topics, writer: RecordWriter, label: str) -> None:
         self._names: dict[str, str] = {}
         self.world = replace(world, topic_names=self._names)
+        self._plans: dict[str, n.Write] = {}
         self._topics = topics
         self._writer = writer
         self._label = label
@@ -55,6 +58,11 @@ class StreamedGround:
         name = f"{self._label}_{new.id}"
         checkpoint = f"{self.world.state_dir}/{name}"
         starts = {source.topic: {0: 0} for source in n.sources(node)}
+        before = self._plans.get(new.id)
+        if before is not None and starts_anew(before, node):
+            reached = take_over(self.world.spark, checkpoint)
+            starts |= {t: reached[self._names[t]] for t in starts if self._names[t] in reached}
+        self._plans[new.id] = node
         settings = Settings(new.settings)
         return StreamedQuery(
             PersistentQuery(
