@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Context
 from decimal import Decimal as Number
 
 from headrace.formats import jackson
@@ -19,6 +20,8 @@ from headrace.model.errors import HeadraceError
 from headrace.model.schema import Column, Namespace
 from headrace.model.types import Array, Decimal, Map, SqlType, Struct, base_name
 from headrace.testing.cases import Json, Window
+
+_EXACT = Context(prec=100)
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def from_json(value: Json, type_: SqlType) -> object:
                 there = {k.upper(): v for k, v in value.items()}
                 return {f.name: from_json(there.get(f.name.upper()), f.type) for f in fields}
             case Decimal(_, scale):
-                return Number(str(value)).quantize(Number(1).scaleb(-scale))
+                return Number(str(value)).quantize(Number(1).scaleb(-scale), context=_EXACT)
         return _FROM_JSON[base_name(type_)](value)
     except (ValueError, TypeError, AttributeError, ArithmeticError) as e:
         raise HeadraceError(f"A record of the test does not fit {type_}: {value} ({e})") from None
