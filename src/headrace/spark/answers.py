@@ -23,7 +23,7 @@ def result_rows(
     entries: list[str] = []
     for row in found.select(*columns, column(NULL), column(DEAD), column(ERRORS)).collect():
         *values, null, dead, errors = row
-        entries += errors or ()
+        entries += errors.split("\n") if errors else ()
         if dead:
             continue
         shown = [plain(v) for v in values]

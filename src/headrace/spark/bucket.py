@@ -75,7 +75,7 @@ def apply_kernel(
     Inputs' log entries leave on dead rows of their own.
 
     `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
-    among rows of the same time (as given, unless told). `entry` makes a log entry, an element of
+    among rows of the same time (as given, unless told). `entry` makes a log entry, a line of
     $errors, from a message. `run` is who runs it; Spark, unless told.
     """
     has_errors = any(wires.ERRORS in i.rows.columns for i in inputs)
@@ -178,7 +178,7 @@ def _counts(input: Input, has_errors: bool) -> Column:
         counts = counts & key.isNotNull()
     if has_errors:
         dead, errors = F.col(f"`{wires.DEAD}`"), F.col(f"`{wires.ERRORS}`")
-        counts = counts | F.coalesce(dead | (F.size(errors) > 0), F.lit(False))
+        counts = counts | F.coalesce(dead | errors.isNotNull(), F.lit(False))
     return counts
 
 

@@ -148,8 +148,7 @@ class _Packing:
     def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Rows that have log entries leave their entries here; what is alive goes on without."""
         dead = batch.column(DEAD).to_numpy(zero_copy_only=False).astype(bool)
-        lengths = pc.fill_null(pc.list_value_length(batch.column(ERRORS)), 0)
-        speaking = dead | (lengths.to_numpy(zero_copy_only=False) > 0)
+        speaking = dead | pc.is_valid(batch.column(ERRORS)).to_numpy(zero_copy_only=False)
         if not speaking.any():
             return None, batch
         said = batch.filter(pa.array(speaking))
@@ -350,10 +349,10 @@ class Inbox:
         """Dead rows: one for each failure, one with the number of late rows."""
         wire = self._wire
         make = wire.entry or (lambda message: None)
-        said = [[make(message)] for _, message in out.failures if wire.entry]
+        said = [make(message) for _, message in out.failures if wire.entry]
         late: list[int | None] = [None] * len(said)
         if out.late:
-            said, late = [*said, []], [*late, out.late]
+            said, late = [*said, None], [*late, out.late]
         count = len(said)
         given: dict[str, Any] = {ERRORS: said, DEAD: [True] * count, LATE: late}
         given[TIME] = [max(self.times)] * count

@@ -65,9 +65,7 @@ class EntryWriter:
             column(PARTITION).alias("partition"),
             column(OFFSET).alias("offset"),
         )
-        return Entries(
-            error.isNotNull(), F.array(self._entry(step, "deserializationError", detail))
-        )
+        return Entries(error.isNotNull(), self._entry(step, "deserializationError", detail))
 
     def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Entries:
         """For expressions that failed: one entry each, with the message that names it."""
@@ -83,15 +81,13 @@ class EntryWriter:
 
         if len(failures) == 1:  # without a lambda, Spark compiles it
             ((message, error),) = failures
-            return Entries(error.isNotNull(), F.array(entry(F.lit(message), error)))
+            return Entries(error.isNotNull(), entry(F.lit(message), error))
         found = F.filter(
             F.array(*(F.struct(F.lit(m).alias("message"), e.alias("error")) for m, e in failures)),
             lambda failure: failure["error"].isNotNull(),
         )
-        return Entries(
-            F.coalesce(*(e for _, e in failures)).isNotNull(),
-            F.transform(found, lambda failure: entry(failure["message"], failure["error"])),
-        )
+        lines = F.transform(found, lambda failure: entry(failure["message"], failure["error"]))
+        return Entries(F.coalesce(*(e for _, e in failures)).isNotNull(), F.array_join(lines, "\n"))
 
     def serialization(
         self, step: str, side: str, error: Column, topic: str, row: Sequence[Column]
@@ -104,7 +100,7 @@ class EntryWriter:
             F.array(error).alias("cause"),
             F.lit(topic).alias("topic"),
         )
-        return Entries(error.isNotNull(), F.array(self._entry(step, "serializationError", detail)))
+        return Entries(error.isNotNull(), self._entry(step, "serializationError", detail))
 
     def skipped(self, step: str, reason: Column, there: Sequence[str]) -> list[Entries]:
         """The source record of a row that is skipped, if it is kept and still `there`."""
@@ -116,8 +112,7 @@ class EntryWriter:
             reason.alias("reason"),
             column(RAW).alias("record"),
         )
-        text = F.to_json(F.struct(letter.alias(_SKIPPED)))
-        return [Entries(reason.isNotNull(), F.array(text))]
+        return [Entries(reason.isNotNull(), F.to_json(F.struct(letter.alias(_SKIPPED))))]
 
     def _shown(self, text: Callable[[], Column]) -> Column:
         return text() if self.include_rows else F.lit(None).cast("string")

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from headrace.plan import nodes as n
 from headrace.spark.lowering import Context, lower_node
-from headrace.spark.rows import ERRORS, column, log_text
+from headrace.spark.rows import ERRORS, column
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import arguments
 
@@ -34,6 +34,6 @@ def log_failures(
         F.lit(None).cast("binary").alias("$value"),
         F.lit(1).cast("bigint").alias("$time"),
         F.lit(True).alias("$dead"),
-        log_text(column(ERRORS)).alias("$log"),
+        column(ERRORS).alias("$log"),
     )
     write_to_kafka(entries, target).collect()

@@ -162,7 +162,7 @@ def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame
     skipped = context.entries.skipped("GroupBy", reason, rows.columns)
     tables = [column(c.name) for c in node.input.schema.key]
     keep = [c.alias(f"$t{i}") for i, c in enumerate(tables)]
-    in_group = [Entries(reason.isNull() & e.failed, e.texts) for e in entries]
+    in_group = [Entries(reason.isNull() & e.failed, e.lines) for e in entries]
     return select(
         rows, [*groups, *columns, *keep], errors=with_entries([left_out, *skipped, *in_group])
     )

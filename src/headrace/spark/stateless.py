@@ -24,6 +24,7 @@ from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import BIGINT, STRING
 from headrace.plan import nodes as n
 from headrace.plan.explain import describe, step_name
+from headrace.plan.expressions import columns_used
 from headrace.spark.entries import Failure
 from headrace.spark.expressions import lower
 from headrace.spark.lowering import (
@@ -49,7 +50,6 @@ from headrace.spark.rows import (
     Entries,
     carried,
     column,
-    log_text,
     no_entries,
     select,
     with_entries,
@@ -278,16 +278,26 @@ def _rekey(node: n.Rekey, context: Context) -> DataFrame:
         node.input.schema,
         lambda index, item: f"Error computing new key from expression {describe(item.expression)}",
     )
+    # Of a record without a value, only what its old key tells is known.
+    old = {c.name for c in node.input.schema.key}
+    keys = [
+        made if columns_used(item.expression) <= old else _unless_null(made, item.column.name)
+        for item, made in zip(node.keys, columns, strict=True)
+    ]
     new = {item.column.name for item in node.keys}
     kept = [column(c.name) for c in node.schema if c.name not in new]
-    return select(rows, [*columns, *kept], errors=with_entries(entries))
+    return select(rows, [*keys, *kept], errors=with_entries(entries))
+
+
+def _unless_null(made: Column, name: str) -> Column:
+    return F.when(~column(NULL), made).alias(name)
 
 
 @lowers(n.Write)
 def _write(node: n.Write, context: Context) -> DataFrame:
     """Rows as bytes: what the sink takes."""
     rows = lower_node(node.input, context)
-    key = _encode(*context.layout(node, "key"))
+    key = _encode(*context.layout(node, "key"), made_anew=_is_rekeyed(node.input))
     value = _encode(*context.layout(node, "value"))
     time = _record_time(node, {c.name: column(c.name) for c in node.schema})
     write, row, step = context.entries, row_of(node.schema), step_name(node)
@@ -311,7 +321,7 @@ def _write(node: n.Write, context: Context) -> DataFrame:
         F.when(~column(NULL), value.value).alias("$value"),
         at.alias(TIME),
         (column(DEAD) | reason.isNotNull()).alias(DEAD),
-        log_text(with_entries(entries)).alias("$log"),
+        with_entries(entries).alias("$log"),
         *(column(name) for name in (FAILED, RAW) if name in rows.columns),
         *([column(PARTITION).alias("$task")] if context.tells_task else []),
     )
@@ -323,11 +333,17 @@ def _timeless(time: Fallible) -> Column:
     return invalid if time.error is None else F.coalesce(time.error, invalid)
 
 
-def _encode(format_: Format, layout: Layout) -> Fallible:
+def _is_rekeyed(node: n.Node) -> bool:
+    below = list(n.inputs(node))
+    return isinstance(node, n.Rekey) or (len(below) == 1 and _is_rekeyed(below[0]))
+
+
+def _encode(format_: Format, layout: Layout, made_anew: bool = False) -> Fallible:
     if not layout.columns:
         return Fallible(F.lit(None).cast("binary"))
     fields = F.struct(*(column(c.name).alias(c.name) for c in layout.columns))
-    if layout.side == "key":  # a key of nulls only is no key
+    # A key of nulls only is no key, unless it was made of several columns.
+    if layout.side == "key" and not (made_anew and len(layout.columns) > 1):
         empty = F.lit(True)
         for c in layout.columns:
             empty = empty & column(c.name).isNull()
