@@ -2,8 +2,8 @@
 
     python bench/stateless.py [RECORDS]
 
-One run, one broker, one Spark session; the sides take turns, the first turn does not count. Prints the median round trip through a
-filter and a projection, and the ratio of throughputs with its spread.
+One run, one broker, one Spark session; the sides take turns, the first turn does not count. Prints
+the median round trip through a filter and a projection, and the ratio of throughputs.
 """
 
 from __future__ import annotations
