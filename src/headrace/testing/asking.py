@@ -93,6 +93,7 @@ class Asking:
                 partitions.setdefault(self._prefix + name, int(told[1]) if told else PARTITIONS)
         for record in self._case.inputs:
             partitions.setdefault(self._prefix + record.topic, PARTITIONS)
+        self._is_split = any(n > 1 for n in partitions.values())
         if partitions:
             self._world.admin.create_all([TopicSpec(name, n) for name, n in partitions.items()])
 
@@ -128,7 +129,7 @@ class Asking:
             expected, lines = _told(expected), _told(_as_texts(lines))
         if expected is None:
             return
-        if isinstance(query, PullAnswer):
+        if isinstance(query, PullAnswer) or self._is_split:
             lines = _in_order_of(expected, lines)
         if not _same_lines(expected, lines):
             raise CaseFailure(f"other rows: {text}", _shown(expected), _shown(lines))
@@ -252,7 +253,8 @@ def _told(lines: Sequence[Json]) -> list[Json]:
 
 
 def _in_order_of(expected: Sequence[Json], lines: Sequence[Json]) -> list[Json]:
-    """The lines of a pull query, whose rows have no order, as they are expected, if they are."""
+    """The lines as they are expected, if they are: neither rows of a pull query nor those of
+    several partitions have an order."""
     left = list(lines)
     ordered = []
     for line in expected:
