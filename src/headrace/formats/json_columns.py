@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
@@ -44,63 +45,17 @@ class JsonColumns(NativeFirst):
     """
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        text = data.cast("string")
-        declared, lower = self._parsers()
-        if lower is None:
-            return F.struct(declared.attempt(text).alias("declared"))
-        # One spelling is tried, the other only if a name is not found at all: most writers keep
-        # to one, and looking for both would cost more than telling them apart.
-        in_capitals = reduce(or_, (text.contains(n) for n in self._telling_names()))
-        return F.struct(
-            F.when(in_capitals, declared.attempt(text)).alias("declared"),
-            F.when(~in_capitals, lower.attempt(text)).alias("lower"),
-        )
+        return JsonParser(self.layout.type, any_case=True).attempt(data.cast("string"))
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
-        text = data.cast("string")
-        declared, lower = self._parsers()
-        value, unsure = declared.settle(attempt["declared"], text)
-        if lower is not None:
-            other, other_unsure = lower.settle(attempt["lower"], text)
-            in_lower = attempt["lower"].isNotNull()
-            value = F.when(in_lower, other).otherwise(value)
-            unsure = F.when(in_lower, other_unsure).otherwise(unsure)
+        parser = JsonParser(self.layout.type, any_case=True)
+        value, unsure = parser.settle(attempt, data.cast("string"))
         if self.layout.wrapped:
             return value, unsure
         return F.struct(value.alias(self.layout.columns[0].name)), unsure
 
-    def _parsers(self) -> tuple[JsonParser, JsonParser | None]:
-        """For names as declared, and for those that were not quoted in lower case."""
-        type_ = self.layout.type
-        declared = JsonParser(type_, lambda name: name, any_case=True)
-        if not self._telling_names():
-            return declared, None
-        return declared, JsonParser(type_, _in_lower_case, any_case=True)
-
-    def _telling_names(self) -> list[str]:
-        """The first few quoted names that a text in capitals has and one in lower case has not.
-
-        None where lower case would make two columns one.
-        """
-        structs = [t for t in walk(self.layout.type) if isinstance(t, Struct)]
-        for struct in structs:
-            if len({_in_lower_case(f.name) for f in struct.fields}) < len(struct.fields):
-                return []
-        names = [f.name for f in structs[0].fields] if structs else []
-        telling = [n for n in names if _is_unquoted(n) and n != n.lower()]
-        return [jackson.string(n) for n in telling[:2]]
-
     def encode(self, row: SparkColumn) -> Fallible:
         return Fallible(json_text(self.layout, row).cast("binary"))
-
-
-def _is_unquoted(name: str) -> bool:
-    """Names that were not quoted in SQL are in capitals, and match in any case."""
-    return name == name.upper()
-
-
-def _in_lower_case(name: str) -> str:
-    return name.lower() if _is_unquoted(name) else name
 
 
 def json_text(layout: Layout, row: SparkColumn) -> SparkColumn:
@@ -125,24 +80,36 @@ class _Settled:
 
 
 class JsonParser:
-    """Reads texts as values of a type, fields being spelled in one way; says where it is unsure.
+    """Reads texts as values of a type, and says of which it is not sure.
 
-    With `any_case`, a field that is not found may still be there in yet another spelling.
+    With `any_case`, fields whose names were not quoted in SQL may be spelled in any case. A text
+    is read with its names as declared, or all in lower case: most writers keep to one, and telling
+    them apart costs less than looking for both. A third spelling makes it unsure.
     """
 
-    def __init__(self, type_: SqlType, spell: Callable[[str], str], *, any_case: bool) -> None:
+    def __init__(self, type_: SqlType, *, any_case: bool) -> None:
         self._type = type_
-        self._spell = spell
         self._any_case = any_case
+        self._telling = _telling_names(type_) if any_case else []
 
     def attempt(self, text: SparkColumn) -> SparkColumn:
         if isinstance(self._type, Struct):
-            fields = self._parse_fields(self._type)
+            fields = _parse_fields(self._type)
         else:
             text = F.concat(F.lit(f'{{"{_ENVELOPE}":'), text, F.lit("}"))
-            fields = [spark.StructField(_ENVELOPE, self._parse_type(self._type))]
+            fields = [spark.StructField(_ENVELOPE, _parse_type(self._type))]
         fields.append(spark.StructField(_CORRUPT, spark.StringType()))
-        return F.from_json(text, spark.StructType(fields), _STRICT)
+        declared = spark.StructType(fields)
+        parsed = F.from_json(text, declared, _STRICT)
+        if not self._telling:
+            return parsed
+        lower = _in_lower_case(declared)
+        # The same fields in the same order: casting gives them their names.
+        parsed_lower = F.from_json(text, lower, _STRICT).cast(declared)
+        return F.when(self._as_declared(text), parsed).otherwise(parsed_lower)
+
+    def _as_declared(self, text: SparkColumn) -> SparkColumn:
+        return reduce(or_, (text.contains(name) for name in self._telling))
 
     def settle(self, attempt: SparkColumn, text: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
         unsure = attempt.isNull() | attempt[_CORRUPT].isNotNull() | ~F.is_valid_utf8(text)
@@ -154,29 +121,10 @@ class JsonParser:
             items = F.json_array_length(F.concat(F.lit("["), text, F.lit("]")))
             unsure |= ~items.eqNullSafe(1)
         if settled.missing is not None:
-            unsure |= settled.missing & text.rlike(self._other_spelling())
+            unsure |= settled.missing & self._has_other_spelling(text)
         if settled.unsure is not None:
             unsure |= settled.unsure
         return settled.value, F.coalesce(unsure, F.lit(False))
-
-    def _parse_fields(self, struct: Struct) -> list[spark.StructField]:
-        return [
-            spark.StructField(self._spell(f.name), self._parse_type(f.type)) for f in struct.fields
-        ]
-
-    def _parse_type(self, type_: SqlType) -> spark.DataType:
-        match type_:
-            case Array(element):
-                return spark.ArrayType(self._parse_type(element))
-            case Map(_, value):
-                return spark.MapType(spark.StringType(), self._parse_type(value))
-            case Struct():
-                return spark.StructType(self._parse_fields(type_))
-            case Decimal(precision, scale):
-                # As many digits as fit after the point: what does not fit the column shows.
-                spare = max(_MAX_PRECISION - precision, 0)
-                return spark.DecimalType(_MAX_PRECISION, min(scale + spare, _MAX_PRECISION))
-        return spark_type(type_)
 
     def _settle(
         self, type_: SqlType, parsed: SparkColumn, text: SparkColumn, names: tuple[str, ...]
@@ -229,8 +177,8 @@ class JsonParser:
         unsure: list[SparkColumn] = []
         missing: list[SparkColumn] = []
         for f in struct.fields:
-            name = self._spell(f.name)
-            found = self._settle(f.type, parsed[name], text, (name,))
+            spellings = (f.name, _lower(f.name)) if self._telling else (f.name,)
+            found = self._settle(f.type, parsed[f.name], text, tuple(dict.fromkeys(spellings)))
             values.append(found.value.alias(f.name))
             if found.unsure is not None:
                 unsure.append(found.unsure)
@@ -240,15 +188,86 @@ class JsonParser:
                 missing.append(found.value.isNull())
         return _Settled(F.struct(*values), _any(unsure), _any(missing))
 
-    def _other_spelling(self) -> str:
-        """Matches a text that has a field in a spelling that Spark did not look for."""
-        structs = [t for t in walk(self._type) if isinstance(t, Struct)]
-        fields = [f for struct in structs for f in struct.fields]
-        names = {f.name for f in fields if _is_unquoted(f.name)}
-        known = {self._spell(name) for name in names}
-        known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
-        escaped = r'"[^"\\]*\\u[^"]*"\s*:'
-        return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'
+    def _has_other_spelling(self, text: SparkColumn) -> SparkColumn:
+        """Whether the text has a field in a spelling that was not looked for."""
+        names = {
+            f.name
+            for t in walk(self._type)
+            if isinstance(t, Struct)
+            for f in t.fields
+            if _is_unquoted(f.name)
+        }
+        as_declared = text.rlike(_other_spelling(names, names))
+        if not self._telling:
+            return as_declared
+        in_lower = text.rlike(_other_spelling(names, {_lower(name) for name in names}))
+        return F.when(self._as_declared(text), as_declared).otherwise(in_lower)
+
+
+def _other_spelling(names: set[str], known: set[str]) -> str:
+    """Matches a text with one of the names in a spelling that is not known."""
+    known_names, any_names = ("|".join(map(_regex, sorted(n))) for n in (known, names))
+    escaped = r'"[^"\\]*\\u[^"]*"\s*:'
+    return rf'"(?!(?:{known_names})")(?iu:{any_names})"\s*:|{escaped}'
+
+
+def _telling_names(type_: SqlType) -> list[str]:
+    """The first few quoted names that a text in capitals has and one in lower case has not.
+
+    None where lower case would make two columns one.
+    """
+    structs = [t for t in walk(type_) if isinstance(t, Struct)]
+    for struct in structs:
+        if len({_lower(f.name) for f in struct.fields}) < len(struct.fields):
+            return []
+    names = [f.name for f in structs[0].fields] if structs else []
+    telling = [n for n in names if _is_unquoted(n) and n != n.lower()]
+    return [jackson.string(n) for n in telling[:2]]
+
+
+def _is_unquoted(name: str) -> bool:
+    """Names that were not quoted in SQL are in capitals, and match in any case."""
+    return name == name.upper()
+
+
+def _lower(name: str) -> str:
+    return name.lower() if _is_unquoted(name) else name
+
+
+def _parse_fields(struct: Struct) -> list[spark.StructField]:
+    return [spark.StructField(f.name, _parse_type(f.type)) for f in struct.fields]
+
+
+def _parse_type(type_: SqlType) -> spark.DataType:
+    match type_:
+        case Array(element):
+            return spark.ArrayType(_parse_type(element))
+        case Map(_, value):
+            return spark.MapType(spark.StringType(), _parse_type(value))
+        case Struct():
+            return spark.StructType(_parse_fields(type_))
+        case Decimal(precision, scale):
+            # As many digits as fit after the point: what does not fit the column shows.
+            spare = max(_MAX_PRECISION - precision, 0)
+            return spark.DecimalType(_MAX_PRECISION, min(scale + spare, _MAX_PRECISION))
+    return spark_type(type_)
+
+
+def _in_lower_case(type_: spark.DataType) -> Any:
+    """The type with the names of fields, at every depth, as a writer of lower case has them."""
+    match type_:
+        case spark.StructType():
+            return spark.StructType(
+                [
+                    spark.StructField(_lower(f.name), _in_lower_case(f.dataType))
+                    for f in type_.fields
+                ]
+            )
+        case spark.ArrayType():
+            return spark.ArrayType(_in_lower_case(type_.elementType))
+        case spark.MapType():
+            return spark.MapType(type_.keyType, _in_lower_case(type_.valueType))
+    return type_
 
 
 def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ...]) -> SparkColumn:

@@ -377,7 +377,7 @@ class JsonSrColumns(NativeFirst):
     def _parser(self) -> JsonParser:
         writers = self._plain_writers()
         type_ = _payload_type(self.layout.type, writers[0][1]) if writers else self.layout.type
-        return JsonParser(type_, lambda name: name, any_case=False)
+        return JsonParser(type_, any_case=False)
 
     def encode(self, row: SparkColumn) -> Fallible:
         layout = self.layout
