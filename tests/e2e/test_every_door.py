@@ -216,3 +216,12 @@ def test_what_the_seeds_brought_works_through_the_door(name, scene, tmp_path, ca
         described = door.describe(headed)
         assert re.search(r"trace\W+.*header", described, re.IGNORECASE | re.DOTALL), described
         assert "ROWTIME" not in described
+
+
+def test_the_example_in_the_guide_to_the_client_runs(scene, capsys):
+    guide = (Path(__file__).parents[2] / "docs" / "python-client.md").read_text()
+    example = guide.split("```python\n")[1].split("```")[0]
+    exec(compile(example.replace("http://localhost:8088", scene.url), "python-client.md", "exec"))
+    told = capsys.readouterr().out.splitlines()
+    assert "['ID', 'ITEM', 'PLACED']" in told[0]
+    assert told[1].startswith("cable ") and told[2] == "Limit Reached"

@@ -51,6 +51,11 @@ def same_every_time(text):
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
 
+def without_rules(entries):
+    """What can be compared: rules are as long as the numbers above them."""
+    return [(e.typed, re.sub(r"^-+$", "---", e.shown, flags=re.MULTILINE)) for e in entries]
+
+
 def replay(entries, url, home):
     from terminal import PROMPT, Terminal
 
@@ -84,4 +89,5 @@ def test_the_recorded_session_is_true(server, tmp_path):
         entries = replay(entries, server.url, tmp_path / "recording")
         recorded = "\n".join(map(str, entries)) + "\n"
         DOCUMENT.write_text("```\n".join((before, recorded, after)))
-    assert replay(entries, server.url, tmp_path / "replay") == entries
+    again = replay(entries, server.url, tmp_path / "replay")
+    assert without_rules(again) == without_rules(entries)
