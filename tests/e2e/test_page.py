@@ -28,7 +28,8 @@ CREATE TABLE per_page AS
 """
 
 SELECT = """-- Clicks that took long, as they come.
-SELECT visitor, page, ms, agent, TIMESTAMPTOSTRING(ROWTIME, 'HH:mm:ss', 'UTC') AS clicked
+SELECT visitor, page, ms, agent,
+    TIMESTAMPTOSTRING(ROWTIME, 'HH:mm:ss', 'UTC') AS clicked
   FROM slow
   EMIT CHANGES;
 """

@@ -45,6 +45,9 @@ export class Editor {
   draw() {
     this.paint.innerHTML = painted(this.text.value);
     localStorage.setItem(KEPT, this.text.value);
+    const { value, selectionStart } = this.text;
+    const lineStart = value.lastIndexOf("\n", selectionStart - 1) + 1;
+    if (selectionStart === lineStart) this.text.scrollLeft = 0; // the caret alone leaves the margin out
     this.follow();
   }
 
