@@ -217,6 +217,31 @@ def test_http2_stream_that_is_reset_ends_its_query(engine, url):
         wait_until(engine.queries[new].closed.is_set, 2)
 
 
+class Slow(FakeEngine):
+    """Starts no query before it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.go = threading.Event()
+
+    def query(self, request):
+        self.go.wait(10)
+        return super().query(request)
+
+
+def test_a_query_whose_client_has_left_is_not_started():
+    with running(Slow()) as (engine, url):
+        for i in range(12):
+            with pytest.raises(httpx.ReadTimeout):
+                httpx.post(url + "/query", json={"ksql": f"SELECT {i} FROM T;"}, timeout=0.2)
+        time.sleep(0.2)  # what the server hears of the last one
+        engine.go.set()
+        wait_until(lambda: len(engine.queries) == 8)  # as many as there are threads
+        wait_until(lambda: all(query.closed.is_set() for query in engine.queries.values()))
+        assert httpx.post(url + "/query", json={"ksql": PULL}).status_code == 200
+        assert len(engine.queries) == 9
+
+
 class Endless(FakeQuery):
     """Has 2,000 rows of a kilobyte whenever it is asked."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +38,23 @@ from headrace.server.bodies import (
 from headrace.server.failures import (
     BAD_REQUEST,
     NOT_ACCEPTABLE,
+    STOPPING,
     ApiError,
     entity_of,
     error_response,
 )
 from headrace.server.ports import Engine, PrintedTopic, RunningQuery
 from headrace.server.settings import Limits
-from headrace.server.streams import STEP_SECONDS, Chunk, Services, Source, StreamResponse
+from headrace.server.streams import (
+    STEP_SECONDS,
+    Chunk,
+    Departed,
+    Services,
+    Source,
+    Stopped,
+    StreamResponse,
+    Watch,
+)
 
 # A pull query that is done by then is answered whole, in one piece; else its rows are streamed.
 WHOLE_SECONDS = 0.2
@@ -71,7 +83,7 @@ class QueryDoor:
             if PRINT.match(asked.text):
                 return await _print(request, services, asked, self)
             answer = self.answers[negotiate(request, self.answers)]
-            return await _query(services, asked, answer)
+            return await _query(request, services, asked, answer)
         except HeadraceError as error:
             return error_response(entity_of(error, asked.text))
 
@@ -98,7 +110,9 @@ QUERY_STREAM = QueryDoor(
 )
 
 
-async def _query(services: Services, asked: Request, answer: type[AnswerWriter]) -> Response:
+async def _query(
+    request: HttpRequest, services: Services, asked: Request, answer: type[AnswerWriter]
+) -> Response:
     push = bool(_EMIT.search(asked.text))
     if not push:
         ready = services.engine.answer_now(asked)
@@ -107,12 +121,28 @@ async def _query(services: Services, asked: Request, answer: type[AnswerWriter])
     slots = services.pushes if push else services.pulls
     workers = services.workers.statements if push else services.workers.queries
     slots.take()
+    watch = Watch(services, request.receive)
+    work: Future[Opened] | None = None
     try:
-        opened = await workers.run(Opened.by, services, asked, answer)
-    except BaseException:
+        work = workers.submit(Opened.by, services, asked, answer)
+        opened: Opened = await watch.race(asyncio.wrap_future(work))
+    except BaseException as error:
         slots.free()
+        watch.end()
+        if work is not None:
+            work.add_done_callback(_abandoned)
+        if isinstance(error, Departed):
+            raise ApiError(BAD_REQUEST, "The client left before its query was started.") from None
+        if isinstance(error, Stopped):
+            raise ApiError(STOPPING.error_code, STOPPING.message) from None
         raise
-    return opened.response(slots.free)
+    return opened.response(slots.free, watch)
+
+
+def _abandoned(work: Future[Opened]) -> None:
+    """Ends a query that was started for someone who has gone meanwhile."""
+    if not work.cancelled() and work.exception() is None:
+        work.result().query.close()
 
 
 @dataclass
@@ -181,12 +211,17 @@ class Opened:
             )
         return Chunk(self.writer.rows(batch) if batch else "")
 
-    def response(self, release: Callable[[], None] = lambda: None) -> Response:
+    def response(
+        self, release: Callable[[], None] = lambda: None, watch: Watch | None = None
+    ) -> Response:
         if self.over:
             release()
+            if watch is not None:
+                watch.end()
             return Response(self.text, media_type=self.writer.content_type)
         source = Source(self.step, self.writer.error, self.query.close, self.statement)
-        return StreamResponse(self.services, source, self.text, self.writer.content_type, release)
+        content_type = self.writer.content_type
+        return StreamResponse(self.services, source, self.text, content_type, release, watch)
 
 
 async def _print(

@@ -136,7 +136,10 @@ async def _until_disconnect(receive: Receive) -> None:
 
 
 class StreamResponse(Response):
-    """Sends `first`, then chunk after chunk of the source. `release` runs once, at the end."""
+    """Sends `first`, then chunk after chunk of the source. `release` runs once, at the end.
+
+    `watch` is one that looks after the client already.
+    """
 
     def __init__(
         self,
@@ -145,6 +148,7 @@ class StreamResponse(Response):
         first: str,
         content_type: str,
         release: Callable[[], None] = lambda: None,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(media_type=content_type)
         del self.headers["content-length"]
@@ -152,9 +156,10 @@ class StreamResponse(Response):
         self.source = source
         self.first = first
         self.release = release
+        self.watch = watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        watch = Watch(self.services, receive)
+        watch = self.watch or Watch(self.services, receive)
 
         async def write(text: str) -> None:
             body = {"type": "http.response.body", "body": text.encode(), "more_body": True}

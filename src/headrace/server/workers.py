@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 from headrace.server.failures import STOPPING, TOO_MANY_REQUESTS, ApiError
@@ -24,6 +24,9 @@ class Pool:
         self._slots = threading.Semaphore(threads + waiting)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.wrap_future(self.submit(work, *args, **kwargs))
+
+    def submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         if not self._slots.acquire(blocking=False):
             raise ApiError(TOO_MANY_REQUESTS, "The server has too many requests. Try again later.")
         try:
@@ -33,7 +36,7 @@ class Pool:
             raise ApiError(STOPPING.error_code, STOPPING.message) from None
         # Held until the thread is free again, which may be after the caller has gone.
         future.add_done_callback(lambda _: self._slots.release())
-        return await asyncio.wrap_future(future)
+        return future
 
     def stop(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
