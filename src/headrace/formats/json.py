@@ -362,6 +362,11 @@ def writer(type_: SqlType) -> Writer:
     return lambda value: "null" if value is None else write(value)
 
 
+def _label(key: str | None) -> str:
+    """A map's key as a name: one that is null is called so."""
+    return jackson.string("null" if key is None else key)
+
+
 def _writer(type_: SqlType) -> Writer:
     match type_:
         case Array(element):
@@ -370,9 +375,7 @@ def _writer(type_: SqlType) -> Writer:
         case Map(_, value):
             write_value = writer(value)
             return lambda entries: (
-                "{"
-                + ",".join(f"{jackson.string(k)}:{write_value(v)}" for k, v in entries.items())
-                + "}"
+                "{" + ",".join(f"{_label(k)}:{write_value(v)}" for k, v in entries.items()) + "}"
             )
         case Struct(fields):
             parts = [(f.name, jackson.string(f.name) + ":", writer(f.type)) for f in fields]
