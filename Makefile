@@ -37,8 +37,8 @@ docs: .venv/.ready
 
 # Format, lint, types, layers, and the tests that need no JVM: about a minute.
 check: .venv/.ready
-	@$(BIN)/ruff format --check --quiet src tests
-	@$(BIN)/ruff check --quiet src tests
+	@$(BIN)/ruff format --check --quiet --no-cache src tests
+	@$(BIN)/ruff check --quiet --no-cache src tests
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/pytest -q -m "not heavy"

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from api_requests import api_requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api_requests import api_requests
 from headrace.server.app import OPENAPI_PATH, WEBSOCKET_PATH
 from headrace.server.endpoints import ENDPOINTS
 
