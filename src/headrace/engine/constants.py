@@ -10,7 +10,7 @@ from headrace.catalog.catalog import Catalog
 from headrace.engine.coercing import Unfit, coerced, java_text
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column
-from headrace.model.types import NULL, SqlType, Struct, base_name, quote
+from headrace.model.types import NULL, STRING, SqlType, Struct, base_name, quote
 from headrace.plan import expressions as e
 from headrace.plan.binder import Binder
 from headrace.plan.folding import folded
@@ -60,12 +60,20 @@ def _written_out(x: e.Expression) -> object:
         case e.MakeArray(_, items):
             return [_written_out(i) for i in items]
         case e.MakeMap(_, entries):
-            return {_written_out(k): _written_out(v) for k, v in entries}
+            return {_map_key(k): _written_out(v) for k, v in entries}
         case e.MakeStruct(_, fields):
             return {name: _written_out(value) for name, value in fields}
     constant = folded(x)
     assert constant is not None
     return constant.value
+
+
+def _map_key(x: e.Expression) -> object:
+    """No key is null (see `spark.expressions`): a text says what formats write for one."""
+    key = _written_out(x)
+    if key is None and x.type not in (STRING, NULL):
+        raise StatementError("A map's key cannot be null")
+    return "null" if key is None else key
 
 
 def _by_spark(hard: dict[int, e.Expression], spark: SparkSession) -> dict[int, object]:
