@@ -21,6 +21,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 # Raised whenever files of before could not be read: they are then filled anew from the topic.
 VERSION = 2
 WRITER_CACHE_KIB = 32 * 1024
+MAPPED_BYTES = 1 << 30  # of the file, that lookups read without a system call
 # A deletion disappears from a compacted topic after a day: who was away longer may have missed it.
 MAX_ABSENCE_SECONDS = 12 * 3600
 
@@ -198,6 +199,7 @@ class RowStore:
         if reader is None:
             with self._opening:
                 reader = self._connect()
+                reader.execute(f"PRAGMA mmap_size = {MAPPED_BYTES}")
                 self._readers.append(reader)
             self._local.reader = reader
         return reader

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,9 +68,16 @@ class Followed:
 
 class Tail:
     """One topic and its rows. Freshness is a matter of when Kafka was last asked for the topic's
-    end: `confirmed_at` is a moment up to which everything written is in the store."""
+    end: `confirmed_at` is a moment up to which everything written is in the store. `renew` asks
+    again, in the background."""
 
-    def __init__(self, followed: Followed, store: RowStore, partitions: Sequence[int]) -> None:
+    def __init__(
+        self,
+        followed: Followed,
+        store: RowStore,
+        partitions: Sequence[int],
+        renew: Callable[[Tail, float], None] = lambda tail, staleness: None,
+    ) -> None:
         self.name = followed.name
         self.topic = followed.topic
         self.store = store
@@ -78,6 +86,7 @@ class Tail:
         self.confirmed_at = float("-inf")
         self.asked_at = time.monotonic()
         self.failure: HeadraceError | None = None
+        self._renew = renew
         self._renewing = False
         self._expected: dict[int, int] = {}
         self._pending: deque[Update] = deque()
@@ -90,8 +99,8 @@ class Tail:
     def is_fresh(self, staleness: float) -> bool:
         """Whether everything that was written `staleness` seconds ago is here.
 
-        Past half of that time one caller is told no, though it is: who then waits asks Kafka
-        again, while all others go on.
+        Past half of that time Kafka is asked again, while everyone goes on: who asks often never
+        waits.
         """
         now = time.monotonic()
         self.asked_at = now
@@ -100,8 +109,12 @@ class Tail:
             return False
         if age > staleness / 2 and not self._renewing:
             self._renewing = True
-            return False
+            self._renew(self, staleness)
         return True
+
+    def renewed(self) -> None:
+        """Notes that Kafka was asked again, or could not be."""
+        self._renewing = False
 
     def await_fresh(self, ends_of: Ends, staleness: float, timeout: float) -> None:
         """Waits until everything that was written `staleness` seconds ago is here.
@@ -115,14 +128,9 @@ class Tail:
             if self.confirmed_at >= came - staleness / 2 and self._has(self._expected):
                 return
             asked = time.monotonic()
-            try:
-                ends = ends_of(self.topic, sorted(self.reached))
-                self._await(
-                    {p: max(end, self._expected.get(p, 0)) for p, end in ends.items()}, timeout
-                )
-                self.confirmed_at = asked
-            finally:
-                self._renewing = False
+            ends = ends_of(self.topic, sorted(self.reached))
+            self._await({p: max(end, self._expected.get(p, 0)) for p, end in ends.items()}, timeout)
+            self.confirmed_at = asked
 
     def expect(self, partition: int, offset: int) -> None:
         """Notes that this server wrote a record there: whoever asks next shall see it."""
@@ -209,6 +217,7 @@ class TableTails:
         self._opening = threading.Lock()
         self._followed: dict[str, Tail] = {}  # what the consumer is assigned
         self._thread: threading.Thread | None = None
+        self._renewer = ThreadPoolExecutor(1, thread_name_prefix="table-freshness")
         self._stopping = False
 
     def get(self, name: str) -> Tail | None:
@@ -227,7 +236,7 @@ class TableTails:
             store = RowStore(self._path(name), f"{self._admin.id(topic)}{followed.fingerprint}")
             begin = self._admin.begin_offsets(topic)
             store.expire(begin)
-            tail = Tail(followed, store, list(begin))
+            tail = Tail(followed, store, list(begin), self._renew)
             with self._changed:
                 self._tails[name] = tail
                 self._changed.notify_all()
@@ -241,6 +250,20 @@ class TableTails:
     def await_fresh(self, tail: Tail, staleness: float) -> None:
         """Waits until everything that was written `staleness` seconds ago is in the store."""
         tail.await_fresh(self._ends, staleness, self._connection.timeout)
+
+    def _renew(self, tail: Tail, staleness: float) -> None:
+        try:
+            self._renewer.submit(self._renew_now, tail, staleness)
+        except RuntimeError:  # the server stops
+            tail.renewed()
+
+    def _renew_now(self, tail: Tail, staleness: float) -> None:
+        try:
+            self.await_fresh(tail, staleness)
+        except HeadraceError as e:
+            LOG.debug("%s is not confirmed: %s", tail.name, e)  # whoever asks next is told
+        finally:
+            tail.renewed()
 
     def _ends(self, topic: str, partitions: Sequence[int]) -> dict[int, int]:
         # One blocking call: the admin client's way there and back through its threads costs, on a
@@ -290,6 +313,7 @@ class TableTails:
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+        self._renewer.shutdown(cancel_futures=True)
         for tail in self._tails.values():
             tail.store.close()
         if "_asker" in self.__dict__:
