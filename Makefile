@@ -57,14 +57,20 @@ test: setup check
 	    $(BIN)/pytest -q -m heavy --last-failed tests/$$part || exit 1; }; \
 	done
 
-# ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample.
+# ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample of
+# the others on a real broker.
 conformance-sample: .venv/.ready
 	@if test -d $(CONFORMANCE); then \
-	  $(BIN)/headrace test --select errors --gaps conformance/gaps.toml $(CONFORMANCE)/query; \
+	  $(BIN)/headrace test --select errors --gaps conformance/gaps.toml \
+	    $(CONFORMANCE)/query $(CONFORMANCE)/sql && \
+	  $(BIN)/headrace test --select queries --sample 30 --gaps conformance/gaps.toml \
+	    $(CONFORMANCE)/query $(CONFORMANCE)/sql $(CONFORMANCE)/rest; \
 	else echo "$(CONFORMANCE) is not there: conformance cases are skipped"; fi
 
+# All of them: those with records evaluated without a broker, those of the server on a real one.
 conformance: setup
-	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
+	@$(BIN)/headrace test --direct --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
+	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/rest
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
