@@ -147,8 +147,8 @@ def soak(server: RunningServer, seconds: float, connections: int) -> tuple[int, 
 
 def _quiet(server: RunningServer) -> None:
     deadline = time.monotonic() + QUIET_SECONDS
-    spark = server.engine.world.spark
-    while server.engine.pushes or spark.streams.active:
+    spark, lasting = server.engine.world.spark, len(list(server.engine.queries))
+    while server.engine.pushes or len(spark.streams.active) > lasting:
         if time.monotonic() > deadline:
             return
         time.sleep(0.1)
