@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo docs check test format conformance conformance-sample clean
+.PHONY: setup run demo docs check test test-kills format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -43,9 +43,12 @@ check: .venv/.ready
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/pytest -q -m "not heavy"
 
+# Servers killed at random, again and again: many minutes, not part of `make test`.
+KILLS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
+
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
 # the parts want theirs set up differently.
-PARTS := $(patsubst tests/%,%,$(wildcard tests/e2e/test_*.py)) \
+PARTS := $(patsubst tests/%,%,$(filter-out $(KILLS),$(wildcard tests/e2e/test_*.py))) \
   cli engine formats functions kernels plan testing topics
 
 test: setup check
@@ -56,6 +59,9 @@ test: setup check
 	    echo "These run once more: a busy machine may have been to blame"; \
 	    $(BIN)/pytest -q -m heavy --last-failed tests/$$part || exit 1; }; \
 	done
+
+test-kills: setup
+	@$(BIN)/pytest -m heavy $(KILLS)
 
 # ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample of
 # the others on a real broker.
