@@ -69,7 +69,7 @@ conformance-sample: .venv/.ready
 	@if test -d $(CONFORMANCE); then \
 	  $(BIN)/headrace test --select errors --gaps conformance/gaps.toml \
 	    $(CONFORMANCE)/query $(CONFORMANCE)/sql && \
-	  $(BIN)/headrace test --select queries --sample 30 --gaps conformance/gaps.toml \
+	  $(BIN)/headrace test --select queries --sample 20 --gaps conformance/gaps.toml \
 	    $(CONFORMANCE)/query $(CONFORMANCE)/sql $(CONFORMANCE)/rest; \
 	else echo "$(CONFORMANCE) is not there: conformance cases are skipped"; fi
 
