@@ -13,7 +13,7 @@ from headrace.cli import builtins
 from headrace.cli.builtins import Leave
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
 from headrace.cli.output import Output
-from headrace.cli.pairs import name_and_value
+from headrace.cli.pairs import add_pairs
 from headrace.cli.session import Format, Session
 from headrace.cli.statements import statements
 from headrace.client import Client, ClientError, ConnectionFailed
@@ -31,24 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     once = parser.add_mutually_exclusive_group()
     once.add_argument("-e", "--execute", metavar="SQL", help="run statements, then leave")
     once.add_argument("-f", "--file", metavar="FILE", help="run a file of statements, then leave")
-    parser.add_argument(
-        "-d",
-        "--define",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="define a variable, as DEFINE does",
-    )
-    parser.add_argument(
-        "-s",
-        "--set",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="set a property, as SET does",
-    )
+    add_pairs(parser, "-d", "--define", help="define a variable, as DEFINE does")
+    add_pairs(parser, "-s", "--set", help="set a property, as SET does")
     parser.add_argument("-u", "--user", help="user name, where the server asks for one")
     parser.add_argument(
         "-p", "--password", help="password (default: $HEADRACE_PASSWORD, or asked for)"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.cli.pairs import name_and_value
+from headrace.cli.pairs import add_pairs
 from headrace.cli.properties import read_properties
 
 
@@ -35,14 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="a properties file with ksqlDB's names"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
-        help="one setting; wins over the file",
-    )
+    add_pairs(parser, "--set", help="one setting; wins over the file")
 
 
 def _port(text: str) -> int:

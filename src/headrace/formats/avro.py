@@ -30,7 +30,6 @@ from headrace.formats.registered import (
     header_column,
     payload_column,
 )
-from headrace.model.errors import StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
 from headrace.model.schema import Column
@@ -60,20 +59,8 @@ class AvroFormat(RegistryFormat):
         name = layout.option("fullSchemaName") or avro_schema.DEFAULT_NAME
         return RegistrySchema(avro_schema.schema_text(layout.type, name.strip()), "AVRO")
 
-    def columns_from_registry(
-        self,
-        schema: RegistrySchema,
-        side: Side,
-        wrapped: bool,
-        properties: Mapping[str, str],
-        *,
-        keep_case: bool = False,
-    ) -> list[Field]:
-        try:
-            shape = avro_schema.shape(avro_schema.parse(schema.text))
-        except ValueError as e:
-            raise StatementError(str(e)) from e
-        return connect.infer_columns(shape, side, wrapped=wrapped, keep_case=keep_case)
+    def shape(self, schema: RegistrySchema, properties: Mapping[str, str]) -> connect.Shape:
+        return avro_schema.shape(avro_schema.parse(schema.text))
 
     def python(self, layout: Layout) -> RowCodec:
         return AvroRows(layout)

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 
+from headrace.formats.connect import Shape, infer_columns
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.schema import Column
@@ -213,6 +214,9 @@ class RegistryFormat(Format):
         """The schema that ksqlDB registers for such columns."""
 
     @abstractmethod
+    def shape(self, schema: RegistrySchema, properties: Mapping[str, str]) -> Shape:
+        """What a registered schema says, in the terms of Connect; ValueError where it is broken."""
+
     def columns_from_registry(
         self,
         schema: RegistrySchema,
@@ -226,3 +230,9 @@ class RegistryFormat(Format):
 
         Names are upper-cased unless `keep_case`, which statements that name a schema id ask for.
         """
+        try:
+            shape = self.shape(schema, properties)
+        except ValueError as e:
+            raise StatementError(str(e)) from e
+        bare = None if wrapped else "ROWKEY" if side == "key" else "ROWVAL"
+        return infer_columns(shape, bare, keep_case=keep_case)

@@ -14,7 +14,6 @@ from decimal import Decimal as Number
 from typing import Any
 
 from headrace.formats import java
-from headrace.formats.base import Side
 from headrace.model.errors import StatementError
 from headrace.model.types import (
     BIGINT,
@@ -218,10 +217,10 @@ class _Unsupported(ValueError):
     """A type that no column can have; a field of it is left out."""
 
 
-def infer_columns(shape: Shape, side: Side, *, wrapped: bool, keep_case: bool) -> list[Field]:
-    """The columns that ksqlDB takes from a registered schema."""
-    if not wrapped:
-        shape = Shape("struct", fields=(("ROWKEY" if side == "key" else "ROWVAL", shape),))
+def infer_columns(shape: Shape, bare: str | None, *, keep_case: bool) -> list[Field]:
+    """The columns that ksqlDB takes from a registered schema; `bare` names that of a bare value."""
+    if bare is not None:
+        shape = Shape("struct", fields=((bare, shape),))
     if shape.kind != "struct":
         raise StatementError(
             "Schema returned from schema registry is anonymous type. "

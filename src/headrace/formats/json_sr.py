@@ -27,7 +27,6 @@ from headrace.formats.json import check_map_keys, node_text
 from headrace.formats.json_columns import JsonParser, json_text
 from headrace.formats.native import NativeFirst, with_entries
 from headrace.formats.registered import RegisteredRows, header_column, payload_column
-from headrace.model.errors import StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
 from headrace.model.schema import Column
@@ -48,20 +47,8 @@ class JsonSrFormat(RegistryFormat):
         text = json_schema.schema_text(layout.type, wrapped=layout.wrapped)
         return RegistrySchema(text, "JSON")
 
-    def columns_from_registry(
-        self,
-        schema: RegistrySchema,
-        side: Side,
-        wrapped: bool,
-        properties: Mapping[str, str],
-        *,
-        keep_case: bool = False,
-    ) -> list[Field]:
-        try:
-            shape = json_schema.parse(schema.text, schema.references)
-        except ValueError as e:
-            raise StatementError(str(e)) from e
-        return connect.infer_columns(shape, side, wrapped=wrapped, keep_case=keep_case)
+    def shape(self, schema: RegistrySchema, properties: Mapping[str, str]) -> connect.Shape:
+        return json_schema.parse(schema.text, schema.references)
 
     def python(self, layout: Layout) -> RowCodec:
         return JsonSrRows(layout)

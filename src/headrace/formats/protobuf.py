@@ -79,22 +79,10 @@ class ProtobufFormat(RegistryFormat):
         prefix = f"{proto.package}." if proto.package else ""
         return [prefix + message.name for message in proto.message_type]
 
-    def columns_from_registry(
-        self,
-        schema: RegistrySchema,
-        side: Side,
-        wrapped: bool,
-        properties: Mapping[str, str],
-        *,
-        keep_case: bool = False,
-    ) -> list[Field]:
-        try:
-            file = proto_text.parse(schema.text, dict(schema.references))
-            name = properties.get("fullSchemaName")
-            shape = proto_schema.shape(file, file.message(name and name.strip()))
-        except ValueError as e:
-            raise StatementError(str(e)) from e
-        return connect.infer_columns(shape, side, wrapped=wrapped, keep_case=keep_case)
+    def shape(self, schema: RegistrySchema, properties: Mapping[str, str]) -> connect.Shape:
+        file = proto_text.parse(schema.text, dict(schema.references))
+        name = properties.get("fullSchemaName")
+        return proto_schema.shape(file, file.message(name and name.strip()))
 
     def python(self, layout: Layout) -> RowCodec:
         return ProtobufRows(layout)

@@ -17,7 +17,7 @@ from headrace.cli.migrations.config import Config
 from headrace.cli.migrations.lock import only_applier
 from headrace.cli.migrations.metadata import NOT_KNOWN, Applied, Metadata, State
 from headrace.cli.output import Output
-from headrace.cli.pairs import name_and_value
+from headrace.cli.pairs import add_pairs
 from headrace.cli.properties import read_properties
 from headrace.cli.tables import table
 from headrace.client import ClientError
@@ -166,13 +166,10 @@ def _apply_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be sent; send nothing"
     )
-    parser.add_argument(
+    add_pairs(
+        parser,
         "-d",
         "--define",
-        action="append",
-        default=[],
-        type=name_and_value,
-        metavar="NAME=VALUE",
         help="define a variable, as DEFINE at the start of each file does",
     )
     parser.add_argument(
