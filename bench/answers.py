@@ -16,19 +16,17 @@ import random
 import socket
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
+from ground import ground
+
 from headrace.client import Client
-from headrace.server.launch import LaunchOptions, RunningServer
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
-from headrace.topics.ports import free_port
 from headrace.topics.records import NewRecord, RecordWriter
 
 ROWS = 1_000_000
@@ -274,18 +272,9 @@ PARTS = {"push": tell_push, "inserts": tell_inserts, "pull": tell_pull}
 
 
 def main() -> None:
-    options = LaunchOptions(
-        Path(tempfile.mkdtemp(prefix="headrace-bench-")),
-        port=free_port(),
-        kafka_port=free_port(),
-        registry_port=free_port(),
-    )
-    with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
-        kafka = KafkaConnection({"bootstrap.servers": server.kafka})
-        properties = {"auto.offset.reset": "earliest"}
-        with Client(server.url, properties=properties, timeout=300) as client:
-            for part in sys.argv[1:] or PARTS:
-                PARTS[part](client, kafka, server.url)
+    with ground() as on:
+        for part in sys.argv[1:] or PARTS:
+            PARTS[part](on.client, on.kafka, on.server.url)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmarks of stateful queries stand on: one server, its Kafka, and a stop watch."""
+"""What the benchmarks stand on: one server, its Kafka, and a stop watch."""
 
 from __future__ import annotations
 
@@ -124,19 +124,18 @@ def _covers(
 
 @contextmanager
 def ground(**settings: str) -> Iterator[Ground]:
-    options = LaunchOptions(
-        Path(tempfile.mkdtemp(prefix="headrace-bench-")),
-        port=free_port(),
-        kafka_port=free_port(),
-        registry_port=free_port(),
-        settings={k.replace("__", "."): v for k, v in settings.items()},
-    )
-    with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
-        made = Ground(server)
-        try:
-            yield made
-        finally:
-            made.client.close()
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-") as data:
+        options = LaunchOptions(
+            Path(data),
+            port=free_port(),
+            kafka_port=free_port(),
+            registry_port=free_port(),
+            settings={k.replace("__", "."): v for k, v in settings.items()},
+        )
+        with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
+            made = Ground(server)
+            with made.client:
+                yield made
 
 
 def show(figures: Mapping[str, float]) -> None:

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 import statistics
 import sys
-import tempfile
 import time
-from pathlib import Path
+
+from ground import ground
 
 from headrace.client import Client
-from headrace.server.launch import LaunchOptions, RunningServer
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
-from headrace.topics.ports import free_port
 from headrace.topics.records import NewRecord, RecordWriter
 
 REPEATS = 5
@@ -62,30 +60,21 @@ def seconds(client: Client, admin: TopicAdmin, name: str, query: str, count: int
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    options = LaunchOptions(
-        Path(tempfile.mkdtemp(prefix="headrace-bench-")),
-        port=free_port(),
-        kafka_port=free_port(),
-        registry_port=free_port(),
-    )
     took: dict[str, list[float]] = {kind: [] for kind in QUERIES}
-    with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
-        kafka = KafkaConnection({"bootstrap.servers": server.kafka})
-        admin = TopicAdmin(kafka)
-        properties = {"auto.offset.reset": "earliest"}
-        fill(kafka, count)
-        with Client(server.url, properties=properties, timeout=300) as client:
-            columns = "k STRING KEY, id INT, name STRING, amount DOUBLE, city STRING"
-            declared = "WITH (kafka_topic='orders', value_format='JSON')"
-            client.execute(
-                f"CREATE STREAM plain ({columns}) {declared};"
-                f"CREATE STREAM traced ({columns}, trace BYTES HEADER('trace')) {declared};"
-            )
-            seconds(client, admin, "warm_up", QUERIES["used"], count)
-            for i in range(REPEATS):
-                for kind, query in QUERIES.items():
-                    took[kind].append(seconds(client, admin, f"{kind}_{i}", query, count))
-                print(", ".join(f"{k} {count / t[-1]:,.0f}/s" for k, t in took.items()))
+    with ground() as on:
+        client, admin = on.client, on.admin
+        fill(on.kafka, count)
+        columns = "k STRING KEY, id INT, name STRING, amount DOUBLE, city STRING"
+        declared = "WITH (kafka_topic='orders', value_format='JSON')"
+        client.execute(
+            f"CREATE STREAM plain ({columns}) {declared};"
+            f"CREATE STREAM traced ({columns}, trace BYTES HEADER('trace')) {declared};"
+        )
+        seconds(client, admin, "warm_up", QUERIES["used"], count)
+        for i in range(REPEATS):
+            for kind, query in QUERIES.items():
+                took[kind].append(seconds(client, admin, f"{kind}_{i}", query, count))
+            print(", ".join(f"{k} {count / t[-1]:,.0f}/s" for k, t in took.items()))
     middle = {kind: statistics.median(times) for kind, times in took.items()}
     used, unused = middle["unused"] / middle["used"], middle["plain"] / middle["unused"]
     print(f"one header selected: {used:.2f} of the throughput without (wanted at least 0.75)")

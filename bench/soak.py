@@ -13,7 +13,6 @@ import gc
 import json
 import random
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -21,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ground import ground
+
 from headrace.client import Client
-from headrace.server.launch import LaunchOptions, RunningServer
-from headrace.topics.ports import free_port
+from headrace.server.launch import RunningServer
 
 SECONDS, CONNECTIONS = 120.0, 200
 # Push queries are Spark's work: that many of the connections at once.
@@ -158,21 +158,13 @@ def _quiet(server: RunningServer) -> None:
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     connections = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
-    options = LaunchOptions(
-        Path(tempfile.mkdtemp(prefix="headrace-bench-")),
-        port=free_port(),
-        kafka_port=free_port(),
-        registry_port=free_port(),
-    )
-    with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
-        with Client(server.url) as client:
-            prepare(client)
-        count, before, after = soak(server, seconds, connections)
+    with ground() as on:
+        prepare(on.client)
+        count, before, after = soak(on.server, seconds, connections)
         print(f"{count} connections in {seconds:.0f} s, {connections} at a time")
         print(f"before: {before}\nafter:  {after}")
-        with Client(server.url, properties={"auto.offset.reset": "earliest"}) as client:
-            rows = client.pull("SELECT * FROM SOAKED EMIT CHANGES LIMIT 1;")
-            print(f"and it still answers: {[list(row) for row in rows]}")
+        rows = on.client.pull("SELECT * FROM SOAKED EMIT CHANGES LIMIT 1;")
+        print(f"and it still answers: {[list(row) for row in rows]}")
 
 
 if __name__ == "__main__":

@@ -12,19 +12,17 @@ import statistics
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
+from ground import ground
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headrace.client import Client
-from headrace.server.launch import LaunchOptions, RunningServer
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.topics import consumer_options, stream_topic
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
-from headrace.topics.ports import free_port
 from headrace.topics.records import NewRecord, RecordWriter
 from headrace.topics.settings import client_settings
 
@@ -123,42 +121,33 @@ def round_trips(client: Client, kafka: KafkaConnection, admin: TopicAdmin) -> li
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     expected = sum(1 for i in range(count) if i % 500 + 0.5 > 100)
-    options = LaunchOptions(
-        Path(tempfile.mkdtemp(prefix="headrace-bench-")),
-        port=free_port(),
-        kafka_port=free_port(),
-        registry_port=free_port(),
-    )
-    with RunningServer(options, lambda text: print(text, file=sys.stderr)) as server:
-        kafka = KafkaConnection({"bootstrap.servers": server.kafka})
-        admin = TopicAdmin(kafka)
-        properties = {"auto.offset.reset": "earliest"}
-        with Client(server.url, properties=properties, timeout=300) as client:
-            took = sorted(round_trips(client, kafka, admin))
+    with ground() as on:
+        client, kafka, admin = on.client, on.kafka, on.admin
+        took = sorted(round_trips(client, kafka, admin))
+        print(
+            f"round trip: p50 {statistics.median(took) * 1000:.0f} ms, "
+            f"p99 {took[int(len(took) * 0.99)] * 1000:.0f} ms ({len(took)} records)"
+        )
+        fill(kafka, "orders", count)
+        client.execute(
+            "CREATE STREAM orders (key STRING KEY, id INT, name STRING, amount DOUBLE, city STRING)"
+            " WITH (kafka_topic='orders', value_format='JSON');"
+        )
+        ratios = []
+        for i in range(REPEATS + 1):
+            a = ours(client, admin, f"ours_{i}", expected)
+            b = by_hand(kafka, admin, f"hand_{i}", expected)
+            if i == 0:  # Java compiles what it runs often
+                continue
+            ratios.append(b / a)
             print(
-                f"round trip: p50 {statistics.median(took) * 1000:.0f} ms, "
-                f"p99 {took[int(len(took) * 0.99)] * 1000:.0f} ms ({len(took)} records)"
+                f"{count} records: ours {count / a:,.0f}/s, by hand {count / b:,.0f}/s, "
+                f"ratio {b / a:.2f}"
             )
-            fill(kafka, "orders", count)
-            client.execute(
-                "CREATE STREAM orders (key STRING KEY, id INT, name STRING, amount DOUBLE, city STRING)"
-                " WITH (kafka_topic='orders', value_format='JSON');"
-            )
-            ratios = []
-            for i in range(REPEATS + 1):
-                a = ours(client, admin, f"ours_{i}", expected)
-                b = by_hand(kafka, admin, f"hand_{i}", expected)
-                if i == 0:  # Java compiles what it runs often
-                    continue
-                ratios.append(b / a)
-                print(
-                    f"{count} records: ours {count / a:,.0f}/s, by hand {count / b:,.0f}/s, "
-                    f"ratio {b / a:.2f}"
-                )
-            print(
-                f"ratio: median {statistics.median(ratios):.2f} "
-                f"({min(ratios):.2f} to {max(ratios):.2f}), wanted at least 0.90"
-            )
+        print(
+            f"ratio: median {statistics.median(ratios):.2f} "
+            f"({min(ratios):.2f} to {max(ratios):.2f}), wanted at least 0.90"
+        )
 
 
 if __name__ == "__main__":
