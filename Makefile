@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo docs check test test-kills format conformance conformance-sample clean
+.PHONY: setup run demo docs check test test-kills test-cluster bench bench-quick format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -63,6 +63,10 @@ test: setup check
 test-kills: setup
 	@$(BIN)/pytest -m heavy $(KILLS)
 
+# A standalone Spark cluster on this machine, one of whose workers is killed: some minutes.
+test-cluster: setup
+	@$(BIN)/pytest -m heavy tests/cluster
+
 # ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample of
 # the others on a real broker.
 conformance-sample: .venv/.ready
@@ -77,6 +81,14 @@ conformance-sample: .venv/.ready
 conformance: setup
 	@$(BIN)/headrace test --direct --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
 	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/rest
+
+# What users compare, side by side, on this machine: about 40 minutes. The page that docs show.
+bench: setup
+	@$(BIN)/headrace bench --out docs
+
+# The main ratios, once, on less data: under five minutes.
+bench-quick: setup
+	@$(BIN)/headrace bench --quick
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

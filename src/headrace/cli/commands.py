@@ -84,6 +84,18 @@ COMMANDS: tuple[Command, ...] = (
         "headrace test tests/ --filter join",
     ),
     Command(
+        "package",
+        "Write what Spark's executors on other machines need of Headrace into one file.",
+        "headrace.cli.package",
+        "headrace package --with-dependencies",
+    ),
+    Command(
+        "bench",
+        "Measure this machine: Headrace beside PySpark by hand and Kafka Streams, in one run.",
+        "headrace.bench.command",
+        "headrace bench stateless-json --records 200000 --repeats 1",
+    ),
+    Command(
         "password",
         "Print a line for the file of users of a server that asks for passwords.",
         "headrace.cli.password",

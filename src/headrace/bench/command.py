@@ -1,0 +1,121 @@
+"""`headrace bench`: measures what users compare, on the machine it runs on."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from headrace.bench import chart, report
+from headrace.bench.figures import Results, Row
+from headrace.bench.jobs import Job
+from headrace.bench.measures import Measure
+from headrace.bench.workloads import JOBS, MEASURES
+
+OK, FAILED = 0, 1
+REPEATS = 3
+JSON, PAGE, CHART = "benchmark.json", "benchmark.md", "img/benchmark.svg"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="workloads, or families of them (default: all)"
+    )
+    parser.add_argument("--list", action="store_true", help="show the workloads and end")
+    parser.add_argument(
+        "--quick", action="store_true", help="the main ratios, once, on less data: minutes"
+    )
+    parser.add_argument(
+        "--records", type=_positive, metavar="N", help="records of each (default: each its own)"
+    )
+    parser.add_argument(
+        "--repeats", type=_positive, metavar="R", help=f"default: {REPEATS}; quick: 1"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"write {PAGE}, {JSON} and {CHART} here (default: build/bench)",
+        default=Path("build") / "bench",
+    )
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="keep the rows of an earlier run in DIR that this one does not measure",
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list:
+        show_list()
+        return OK
+    # These need Spark; the list does not.
+    from headrace.bench.ground import ground
+    from headrace.bench.machine import about
+    from headrace.bench.running import Runner, choose
+
+    workloads = choose(args.names, args.quick)
+    repeats = args.repeats or (1 if args.quick else REPEATS)
+    earlier = _earlier(args.out) if args.add else Results(())
+    facts = about(repeats)
+    rows: list[Row] = []
+    problems: list[str] = []
+    console = Console()
+    with ExitStack() as files:
+        tell = _teller()
+        at = files.enter_context(ground(tell))
+        runner = Runner(at, repeats, files, tell, args.records, args.quick, problems)
+        for row in runner.run(workloads):
+            rows.append(row)
+            # What is known is kept, should the rest be broken off.
+            write(args.out, Results(tuple(rows), facts).with_earlier(earlier))
+    report.show(console, Results(tuple(rows), facts))
+    for problem in problems:
+        console.print(problem, style="red", markup=False)
+    console.print(f"Written: {args.out / PAGE}, {args.out / JSON}, {args.out / CHART}")
+    return FAILED if problems else OK
+
+
+def show_list() -> None:
+    workloads: tuple[Job | Measure, ...] = (*JOBS, *MEASURES)
+    for workload in workloads:
+        family = f" [{workload.family}]" if isinstance(workload, Job) else ""
+        mark = " (quick)" if workload.quick else ""
+        count = f"{workload.records:,} records" if workload.records else ""
+        print(f"{workload.name:<24} {workload.title}{family}{mark}  {count}".rstrip())
+
+
+def write(directory: Path, results: Results) -> None:
+    """The page, its data, and the chart."""
+    (directory / CHART).parent.mkdir(parents=True, exist_ok=True)
+    (directory / JSON).write_text(report.to_json(results))
+    shown = report.compared_rates(results)
+    if shown:
+        (directory / CHART).write_text(chart.svg(shown))
+    (directory / PAGE).write_text(report.markdown(results, CHART if shown else None))
+
+
+def _earlier(directory: Path) -> Results:
+    file = directory / JSON
+    return report.from_json(file.read_text()) if file.exists() else Results(())
+
+
+def _teller() -> Callable[[str], None]:
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        seconds = int(time.monotonic() - began)
+        print(f"{seconds // 60:3}:{seconds % 60:02} {text}", file=sys.stderr, flush=True)
+
+    return tell

@@ -1,0 +1,154 @@
+"""Kafka Streams beside us: its jars, and our small jobs for it, compiled and run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from headrace.bench.figures import STREAMS, Absent
+from headrace.bench.ground import Ground
+from headrace.bench.jobs import Job, Size
+from headrace.bench.sides import topics_of
+from headrace.model.errors import HeadraceError
+from headrace.topics.jars import IVY_SETTINGS, _ivy_jar, _proxy_options, ensure_jars, home
+from headrace.topics.java import find_java
+
+VERSION = "4.3.0"
+# Beside what the broker has on its class path.
+PINS = {
+    f"org.apache.kafka:kafka-streams:{VERSION}": (
+        "aa3a70c72cb04c72eabcf6d04762c3a3ca8522e93654eca9180e7877172433c4"
+    ),
+    "org.rocksdb:rocksdbjni:10.1.3": (
+        "e7f925287d9fe2574fb7c7a86f7facaa9b8ab602a2eed0e598bf633528121498"
+    ),
+}
+WARM_UP_RECORDS = 50_000
+
+
+class KafkaStreams:
+    """Each job runs in a JVM of its own, which does a small one of the same kind first."""
+
+    name = STREAMS
+
+    def __init__(self, at: Ground, files: ExitStack) -> None:
+        self._at = at
+        self._files = files
+
+    def why_not(self, job: Job) -> str | None:
+        if isinstance(job.streams, Absent):
+            return job.streams.reason
+        if shutil.which("javac") is None:
+            return "there is no Java compiler (javac, of a JDK) to compile its jobs with"
+        return self._unfetched
+
+    @cached_property
+    def _unfetched(self) -> str | None:
+        try:
+            jars()
+        except HeadraceError as e:
+            return str(e)
+        return None
+
+    @cached_property
+    def _class_path(self) -> str:
+        classes = self._files.enter_context(tempfile.TemporaryDirectory(prefix="headrace-bench-"))
+        path = os.pathsep.join(map(str, [*jars(), *ensure_jars().broker, classes]))
+        with resources.as_file(resources.files(__package__) / "StreamsJob.java") as source:
+            subprocess.run(["javac", "-cp", path, "-d", classes, str(source)], check=True)
+        return path
+
+    def seconds(self, job: Job, size: Size, sink: str) -> float:
+        small = Size(min(size.records, WARM_UP_RECORDS), warm_up=True)
+        warm = self._at.sink(f"{sink}_warm")
+        with self._started(
+            job,
+            self._pass(job, warm, small),
+            self._pass(job, sink, size),
+        ) as process:
+            said, _ = process.communicate()
+            words = said.split()
+            if process.returncode or not words:
+                raise HeadraceError(f"Kafka Streams ended with {process.returncode}: {said}")
+        self._at.admin.delete(warm)
+        return float(words[-1])
+
+    @contextmanager
+    def running(self, job: Job, topics: Mapping[str, str], sink: str) -> Iterator[Any]:
+        with self._started(job, f"{sink}=0={','.join(topics.values())}") as process:
+            assert process.stdout is not None and process.stdin is not None
+            process.stdout.readline()  # it says so when it is ready
+            try:
+                yield process
+            finally:
+                process.stdin.close()
+
+    def _pass(self, job: Job, sink: str, size: Size) -> str:
+        topics = topics_of(self._at, job, size)
+        counts = ",".join(str(source.count(size)) for source in job.sources)
+        return f"{sink}={counts}={','.join(topics.values())}"
+
+    @contextmanager
+    def _started(self, job: Job, *passes: str) -> Iterator[subprocess.Popen[str]]:
+        with tempfile.TemporaryDirectory(
+            dir=self._at.data_dir, ignore_cleanup_errors=True
+        ) as state:
+            command = [str(find_java().executable), "-Xmx2g", "-XX:+UseParallelGC"]
+            command += ["-cp", self._class_path, "StreamsJob"]
+            command += [str(job.streams), self._at.server.kafka, state, *passes]
+            with subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            ) as process:
+                try:
+                    yield process
+                    process.wait(60)
+                finally:
+                    if process.poll() is None:
+                        process.kill()
+
+
+def jars() -> list[Path]:
+    """Fetched once, and checked."""
+    directory = home() / "jars" / "bench"
+    wanted = {name: directory / "{1}-{2}.jar".format(*name.split(":")) for name in PINS}
+    missing = [name for name, path in wanted.items() if not _intact(path, PINS[name])]
+    if missing:
+        _fetch(missing, directory)
+    if lost := [name for name in missing if not _intact(wanted[name], PINS[name])]:
+        raise HeadraceError(f"{', '.join(lost)} could not be fetched")
+    return list(wanted.values())
+
+
+def _intact(path: Path, sha256: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def _fetch(names: list[str], directory: Path) -> None:
+    lines = [
+        f'<dependency org="{o}" name="{n}" rev="{r}" conf="default->default" transitive="false"/>'
+        for o, n, r in (name.split(":") for name in names)
+    ]
+    with tempfile.TemporaryDirectory() as work:
+        settings = os.environ.get("HEADRACE_IVY_SETTINGS") or f"{work}/settings.xml"
+        Path(f"{work}/settings.xml").write_text(IVY_SETTINGS)
+        Path(f"{work}/ivy.xml").write_text(
+            '<ivy-module version="2.0"><info organisation="headrace" module="bench"/>'
+            f"<dependencies>{''.join(lines)}</dependencies></ivy-module>"
+        )
+        command = [str(find_java().executable), *_proxy_options(), "-jar", str(_ivy_jar())]
+        command += ["-settings", settings, "-ivy", f"{work}/ivy.xml", "-cache", f"{work}/cache"]
+        command += ["-retrieve", f"{directory}/[artifact]-[revision].[ext]"]
+        subprocess.run(command, check=False, capture_output=True)

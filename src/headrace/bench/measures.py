@@ -1,0 +1,30 @@
+"""Measures: what is not a job with an end, such as a latency; each yields rows of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from headrace.bench.figures import Row
+from headrace.bench.ground import Ground
+from headrace.bench.sides import Side
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a measure gets: where it runs, how large it is to be, how often, and all sides."""
+
+    at: Ground
+    records: int
+    repeats: int
+    sides: tuple[Side, ...]
+    tell: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measure:
+    name: str
+    title: str
+    run: Callable[[Run], Iterator[Row]]
+    records: int
+    quick: bool = False

@@ -1,0 +1,56 @@
+"""What processes take: memory and CPU of one and all its descendants, as Linux tells."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def available() -> bool:
+    return (PROC / "self" / "smaps_rollup").exists()
+
+
+def family(pid: int, without: frozenset[int] = frozenset()) -> set[int]:
+    """A process and its descendants, but not those and what is below them."""
+    children: dict[int, list[int]] = {}
+    for process, fields in _stats().items():
+        children.setdefault(int(fields[1]), []).append(process)
+    found: set[int] = set()
+    todo = [pid]
+    while todo:
+        next_ = todo.pop()
+        if next_ not in without:
+            found.add(next_)
+            todo += children.get(next_, [])
+    return found
+
+
+def megabytes(pids: set[int]) -> float:
+    """Memory of processes together; what they share counts once."""
+    kilobytes = 0
+    for pid in pids:
+        with suppress(OSError):
+            for line in (PROC / str(pid) / "smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    kilobytes += int(line.split()[1])
+    return kilobytes / 1024
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU of a process and its descendants, those that ended under them included."""
+    stats = _stats()
+    ticks = sum(sum(map(int, stats[p][11:15])) for p in family(pid) if p in stats)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _stats() -> dict[int, list[str]]:
+    """The fields after the name of all processes: state, parent, …"""
+    found = {}
+    for stat in PROC.glob("[0-9]*/stat"):
+        with suppress(OSError):
+            pid, rest = stat.read_text().split(" ", 1)
+            found[int(pid)] = rest.rsplit(")", 1)[1].split()
+    return found

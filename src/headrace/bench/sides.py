@@ -1,0 +1,116 @@
+"""The sides of a comparison: who runs a job, from its start until everything is written."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+
+from headrace.bench.figures import BY_HAND, HEADRACE, Absent
+from headrace.bench.ground import Ground
+from headrace.bench.jobs import Hand, Job, Size
+from headrace.spark.sink import SinkTarget, write_to_kafka
+from headrace.spark.topics import consumer_options, stream_topic
+from headrace.topics.settings import client_settings
+
+Topics = Mapping[str, str]
+MAX_PER_BATCH = 500_000  # as Headrace's default
+
+
+class Side(Protocol):
+    """`why_not` says why this side cannot do a job. `seconds` does it from its start until
+    everything is read and written. `running` keeps it running."""
+
+    name: str
+
+    def why_not(self, job: Job) -> str | None: ...
+
+    def seconds(self, job: Job, size: Size, sink: str) -> float: ...
+
+    def running(self, job: Job, topics: Topics, sink: str) -> Any: ...
+
+
+def topics_of(at: Ground, job: Job, size: Size) -> dict[str, str]:
+    return {source.name: at.source(source, size) for source in job.sources}
+
+
+class Ours:
+    name = HEADRACE
+
+    def __init__(self, at: Ground) -> None:
+        self._at = at
+
+    def why_not(self, job: Job) -> str | None:
+        return None
+
+    def seconds(self, job: Job, size: Size, sink: str) -> float:
+        topics = topics_of(self._at, job, size)
+        began = time.monotonic()
+        with self.running(job, topics, sink) as query:
+            self._at.await_end(lambda: query.streaming, *topics.values())
+            return time.monotonic() - began
+
+    @contextmanager
+    def running(self, job: Job, topics: Topics, sink: str) -> Iterator[Any]:
+        query = self._at.create(job.statement(sink, topics), job.properties)
+        try:
+            yield query
+        finally:
+            self._at.client.execute(f"TERMINATE {query.id}; DROP {job.makes} {sink};")
+
+
+class ByHand:
+    """The job in PySpark, on the server's own session: the limit of our engine."""
+
+    name = BY_HAND
+
+    def __init__(self, at: Ground) -> None:
+        self._at = at
+
+    def why_not(self, job: Job) -> str | None:
+        return job.by_hand.reason if isinstance(job.by_hand, Absent) else None
+
+    def seconds(self, job: Job, size: Size, sink: str) -> float:
+        topics = topics_of(self._at, job, size)
+        began = time.monotonic()
+        with self.running(job, topics, sink) as query:
+            self._at.await_end(lambda: query, *topics.values())
+            return time.monotonic() - began
+
+    @contextmanager
+    def running(self, job: Job, topics: Topics, sink: str) -> Iterator[Any]:
+        at = self._at
+        options = consumer_options(at.kafka.settings)
+
+        def read(source: str, headers: bool = False) -> DataFrame:
+            topic = topics[source]
+            return stream_topic(at.spark, topic, options, "earliest", MAX_PER_BATCH, headers)
+
+        assert callable(job.by_hand)
+        hand = job.by_hand(read)
+        with tempfile.TemporaryDirectory(dir=at.data_dir, ignore_cleanup_errors=True) as checkpoint:
+            query = (
+                self._writer(hand, sink)
+                .option("checkpointLocation", checkpoint)
+                .outputMode(hand.mode)
+                .start()
+            )
+            try:
+                yield query
+            finally:
+                query.stop()
+
+    def _writer(self, hand: Hand, sink: str) -> Any:
+        if "$key" in hand.rows.columns:
+            client = client_settings(self._at.kafka.settings).for_producer()
+            target = SinkTarget("by_hand", sink, tuple(sorted(client.items())))
+            return write_to_kafka(hand.rows, target).writeStream.format("noop")
+        return (
+            hand.rows.writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._at.server.kafka)
+            .option("topic", sink)
+        )

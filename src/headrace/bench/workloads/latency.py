@@ -1,0 +1,115 @@
+"""One record's way: from its writing to the moment its result can be read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from headrace.bench.figures import Absent, Bar, Cell, Row, percentile, samples
+from headrace.bench.ground import PARTITIONS, Ground
+from headrace.bench.jobs import Job, Size
+from headrace.bench.measures import Measure, Run
+from headrace.bench.sides import Side, topics_of
+from headrace.bench.workloads import aggregates, joins, stateless
+from headrace.topics.records import NewRecord, RecordWriter
+
+TRIPS, SECONDS = 100, 12.0  # whichever comes first, but
+FEWEST, WARM_UP = 9, 10
+QUIET_SECONDS = 3.0
+BACKLOG = 1_000
+
+
+@dataclass(frozen=True)
+class Way:
+    """A job, and numbers of records of its first source that each give one output."""
+
+    name: str
+    title: str
+    job: Job
+    bar: float
+    number: int = 0
+    step: int = 1
+
+
+_KERNEL = replace(
+    aggregates.aggregate(100, ()),
+    select="SELECT k, LATEST_BY_OFFSET(n) AS c, COUNT(*) AS s FROM {numbers_100} GROUP BY k",
+    by_hand=None,
+    streams=None,
+    flink=None,
+)
+WAYS = (
+    Way("stateless", "filter and projection", stateless.JOBS[0], 200, number=400, step=500),
+    Way("aggregate", "COUNT and SUM", aggregates.aggregate(100, ()), 400),
+    Way("kernel", "an aggregate that is a kernel", _KERNEL, 400),
+    Way("join", "stream-table join", joins.lookup(1_000), 400),
+)
+
+
+def _latency(run: Run) -> Iterator[Row]:
+    for way in WAYS:
+        half: dict[str, Cell] = {}
+        most: dict[str, Cell] = {}
+        for side in run.sides:
+            if _form(way.job, side) is None:
+                continue
+            reason = side.why_not(way.job)
+            if reason is not None:
+                half[side.name] = most[side.name] = Absent(reason)
+                continue
+            trips = _trips(run.at, side, way)
+            run.tell(f"{side.name}: {len(trips)} records, p50 {percentile(trips, 50):.0f} ms")
+            parts = max(1, min(run.repeats, len(trips) // 3))
+            half[side.name] = samples(percentile(trips[i::parts], 50) for i in range(parts))
+            most[side.name] = samples([percentile(trips, 99)])
+        name, bar = f"latency-{way.name}", Bar(way.bar, at_most=True)
+        title = f"one record, {way.title}"
+        yield Row(f"{name}-p50", f"{title}, p50", "ms", half, (bar,))
+        yield Row(f"{name}-p99", f"{title}, p99", "ms", most)
+    run.at.forget_sources()
+
+
+def _form(job: Job, side: Side) -> object:
+    forms = {"PySpark": job.by_hand, "Kafka Streams": job.streams, "Flink": job.flink}
+    return forms.get(side.name, job.select)
+
+
+def _trips(at: Ground, side: Side, way: Way) -> list[float]:
+    """Milliseconds of records that go in one after the other."""
+    topics = topics_of(at, way.job, Size(BACKLOG))
+    sink = at.sink(f"way_{way.name}_{side.name.lower().replace(' ', '_')}")
+    source = way.job.sources[0]
+    consumer = at.kafka.consumer(fetch_wait_max_ms=5)
+    took: list[float] = []
+    with side.running(way.job, topics, sink), RecordWriter(at.kafka, linger_ms=0) as writer:
+        consumer.assign([TopicPartition(sink, p, 0) for p in range(PARTITIONS)])
+        _await_quiet(consumer)
+        since = time.monotonic()
+        for i in range(WARM_UP + TRIPS):
+            if i == WARM_UP:
+                since = time.monotonic()
+            if i >= WARM_UP + FEWEST and time.monotonic() - since > SECONDS:
+                break
+            key, value = source.record(way.number + i * way.step)
+            began = time.monotonic()
+            writer.write(NewRecord(topics[source.name], key, value))
+            while (message := consumer.poll(30)) is None or message.error():
+                continue
+            took.append((time.monotonic() - began) * 1000)
+    consumer.close()
+    at.admin.delete(sink)
+    return took[WARM_UP:]
+
+
+def _await_quiet(consumer: Any) -> None:
+    """Until what was there before has come out."""
+    consumer.poll(60)
+    while consumer.poll(QUIET_SECONDS) is not None:
+        continue
+
+
+MEASURES = (Measure("latency", "one record's way, warm", _latency, records=BACKLOG, quick=True),)

@@ -1,0 +1,109 @@
+"""Many queries on one server: what they take when nothing comes, and whether they keep up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+from headrace.bench.figures import HEADRACE, Absent, Bar, Row, samples
+from headrace.bench.ground import Ground, reached
+from headrace.bench.jobs import Size, Source
+from headrace.bench.measures import Measure, Run
+from headrace.bench.processes import available, cpu_seconds
+from headrace.bench.workloads.joins import table
+from headrace.topics.records import NewRecord, RecordWriter
+
+COUNTS = (1, 5, 20)
+IDLE_SECONDS, LOAD_SECONDS, SETTLE_SECONDS, RATE = 15, 15, 3, 1_000
+SMALL = 100
+
+MANY = Source(
+    "many",
+    "k STRING KEY, n BIGINT, word STRING",
+    lambda i: (b"key%d" % (i % SMALL), b'{"N":%d,"WORD":"w"}' % i),
+)
+NAMES = table("many_names", SMALL, SMALL)
+# Half of them remember something.
+KINDS = (
+    "CREATE STREAM q{i} AS SELECT k, n * 2 AS m FROM {many} WHERE n % {j} = 0;",
+    "CREATE TABLE q{i} AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM {many} GROUP BY k;",
+    "CREATE STREAM q{i} AS SELECT s.k AS k, s.n AS n, t.name AS name FROM {many} s "
+    "LEFT JOIN {names} t ON s.k = t.k;",
+    "CREATE STREAM q{i} AS SELECT k, CAST(n AS STRING) + word AS m FROM {many};",
+)
+
+
+def _queries(run: Run) -> Iterator[Row]:
+    at = run.at
+    many, names = at.source(MANY, Size(SMALL)), at.source(NAMES, Size(SMALL))
+    started: list[str] = []
+    for count in COUNTS:
+        for i in range(len(started), count):
+            statement = KINDS[i % len(KINDS)].format(i=i, j=i + 1, many=many, names=names)
+            started.append(at.create(statement).id)
+        behind = _feed(at, many)
+        second_half = behind[len(behind) // 2 :]
+        run.tell(f"{count} queries: at most {max(second_half):,.0f} records behind")
+        what = f"{count} quer{'y' if count == 1 else 'ies'}"
+        yield Row(
+            f"queries-{count}-behind",
+            f"{what} at {RATE:,} records/s: most that one is behind",
+            "records",
+            {HEADRACE: samples([max(second_half)])},
+            (Bar(5 * RATE, at_most=True),),  # keeps up: never more than five seconds
+        )
+        idle = samples([_idle(at, many)]) if available() else Absent("CPU is read from /proc")
+        bars = (Bar(25, at_most=True),) if count == max(COUNTS) else ()
+        yield Row(
+            f"queries-{count}-idle",
+            f"{what}, nothing comes: CPU with broker",
+            "% of a core",
+            {HEADRACE: idle},
+            bars,
+        )
+    for i, id_ in enumerate(started):
+        kind = "TABLE" if "CREATE TABLE" in KINDS[i % len(KINDS)] else "STREAM"
+        at.client.execute(f"TERMINATE {id_}; DROP {kind} q{i} DELETE TOPIC;")
+    at.forget_sources()
+
+
+def _feed(at: Ground, topic: str) -> list[float]:
+    """Writes at a rate; how many records the slowest query is behind, looked at each second."""
+    behind: list[float] = []
+    written = 0
+    began = time.monotonic()
+    with RecordWriter(at.kafka, linger_ms=5) as writer:
+        while (now := time.monotonic() - began) < LOAD_SECONDS:
+            due = int(now * RATE) - written
+            writer.write_all(
+                NewRecord(topic, *MANY.record(i)) for i in range(written, written + due)
+            )
+            written += due
+            if now >= len(behind) + 1:
+                behind.append(_lag(at, topic))
+            time.sleep(0.05)
+    return behind
+
+
+def _lag(at: Ground, topic: str) -> float:
+    end = sum(at.admin.end_offsets(topic).values())
+    return max(
+        end - sum(map(int, reached(query.streaming).get(topic, {}).values()))
+        for query in at.server.engine.queries
+    )
+
+
+def _idle(at: Ground, topic: str) -> float:
+    """Percent of a core that everything takes, once there is nothing left to do."""
+    while _lag(at, topic):
+        time.sleep(0.5)
+    time.sleep(SETTLE_SECONDS)
+    before, began = cpu_seconds(os.getpid()), time.monotonic()
+    time.sleep(IDLE_SECONDS)
+    return 100 * (cpu_seconds(os.getpid()) - before) / (time.monotonic() - began)
+
+
+MEASURES = (
+    Measure("queries", "1, 5 and 20 queries at once", _queries, records=LOAD_SECONDS * RATE),
+)

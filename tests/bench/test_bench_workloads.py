@@ -1,0 +1,115 @@
+"""The declarations of workloads, how they are chosen, and how outputs are compared."""
+
+import json
+
+import pytest
+
+from headrace.bench.compare import difference, plain_json, written
+from headrace.bench.figures import SIDES
+from headrace.bench.ground import covers, reached
+from headrace.bench.jobs import Size
+from headrace.bench.running import choose, families
+from headrace.bench.workloads import JOBS, MEASURES, functions
+from headrace.functions.registry import REGISTRY
+from headrace.model.errors import HeadraceError
+from headrace.sql.parser import parse
+
+
+def test_names_are_told_apart():
+    names = [w.name for w in (*JOBS, *MEASURES)]
+    assert len(set(names)) == len(names)
+    # A family is a name that can be given, too; one that is also a workload's would be unclear.
+    assert {job.family for job in JOBS}.isdisjoint({m.name for m in MEASURES})
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_every_statement_is_one(job):
+    topics = {name: name for name in job.topics}
+    assert len(parse(job.statement("sink", topics))) == 1
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_bars_are_against_something(job):
+    for bar in job.bars:
+        assert not bar.against or bar.against in SIDES or bar.against in {j.name for j in JOBS}
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_records_are_what_the_columns_say(job):
+    for source in job.sources:
+        key, value = source.record(1234)
+        assert key
+        if "JSON" in source.properties and value.startswith(b"{"):
+            declared = {c.split()[0].upper() for c in source.columns.split(", ")[1:]}
+            assert set(json.loads(value)) == declared - {"TRACE"}
+
+
+def test_a_warm_up_is_small_in_its_tables_too():
+    (table,) = {s for job in JOBS for s in job.sources if s.name == "names_1000000"}
+    assert table.count(Size(200_000)) == 1_000_000
+    assert table.count(Size(50_000, warm_up=True)) == 50_000
+
+
+def test_what_is_chosen_brings_what_its_bars_compare_with():
+    assert [w.name for w in choose(["stateless-avro"])] == ["stateless-json", "stateless-avro"]
+    assert {w.name for w in choose(["headers"])} == {
+        "headers-none",
+        "headers-unused",
+        "headers-used",
+    }
+    assert len(choose([])) == len(JOBS) + len(MEASURES)
+    assert all(w.quick for w in choose([], quick=True))
+    with pytest.raises(HeadraceError, match="no workload 'nonsense'"):
+        choose(["nonsense"])
+
+
+def test_families_take_turns_together():
+    groups = families(choose(["stateless-json", "stateless-avro", "aggregate-100", "pull"]))
+    assert [[w.name for w in group] for group in groups] == [
+        ["stateless-json", "stateless-avro"],
+        ["aggregate-100"],
+        ["pull"],
+    ]
+
+
+@pytest.mark.parametrize("call", [*functions.MAPPED, *functions.BATCHED], ids=lambda c: c.title)
+def test_every_function_resolves(call):
+    REGISTRY.resolve(call.function, [call._type(a) for a in call.args])
+
+
+# --------------------------------------------------------------------------------- outputs
+
+
+def test_streams_are_equal_in_any_order_and_spelling():
+    ours = [(b"a", b'{"X":1,"Y":2.0}'), (b"b", b'{"X":2}')]
+    theirs = [(b"b", b'{"X": 2, "Y": null}'), (b"a", b'{"Y":2,"X":1}')]
+    assert difference(written(ours, False, plain_json), written(theirs, False, plain_json)) is None
+
+
+def test_streams_differ_by_how_often_a_record_is_there():
+    once, twice = [(b"a", b"1")], [(b"a", b"1"), (b"a", b"1")]
+    found = difference(written(once, False, plain_json), written(twice, False, plain_json))
+    assert found is not None and found.startswith("1 and 2 rows")
+
+
+def test_tables_are_equal_by_the_last_record_of_each_key():
+    ours = [(b"a", b"1"), (b"b", b"9"), (b"a", b"3"), (b"b", None)]
+    theirs = [(b"a", b"3")]
+    assert difference(written(ours, True, plain_json), written(theirs, True, plain_json)) is None
+    assert difference(written(ours, True, bytes), written([(b"a", b"4")], True, bytes))
+
+
+# ---------------------------------------------------------------------------------- progress
+
+
+class Query:
+    def __init__(self, *ends):
+        self.lastProgress = {"sources": [{"endOffset": end} for end in ends]}
+
+
+def test_a_topic_that_is_read_twice_is_as_far_as_its_slower_reader():
+    query = Query(json.dumps({"t": {"0": 5, "1": 7}}), {"t": {"0": 9, "1": 3}}, {"u": {"0": 1}})
+    assert reached(query) == {"t": {"0": 5, "1": 3}, "u": {"0": 1}}
+    assert reached(None) == {}
+    assert covers({"t": {"0": 5}}, {"t": {"0": 5, "1": 0}})
+    assert not covers({"t": {"0": 4}}, {"t": {"0": 5}})
