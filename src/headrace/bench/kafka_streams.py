@@ -79,7 +79,7 @@ class KafkaStreams:
             words = said.split()
             if process.returncode or not words:
                 raise HeadraceError(f"Kafka Streams ended with {process.returncode}: {said}")
-        self._at.admin.delete(warm)
+        self._forget(warm, f"{warm}-", f"{sink}-")
         return float(words[-1])
 
     @contextmanager
@@ -91,6 +91,13 @@ class KafkaStreams:
                 yield process
             finally:
                 process.stdin.close()
+        self._forget(f"{sink}-")
+
+    def _forget(self, *prefixes: str) -> None:
+        """Deletes topics: Kafka Streams leaves those that it made for itself."""
+        names = [name for name in self._at.admin.topics() if name.startswith(prefixes)]
+        if names:
+            self._at.admin.delete_all(names)
 
     def _pass(self, job: Job, sink: str, size: Size) -> str:
         topics = topics_of(self._at, job, size)
