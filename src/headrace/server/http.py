@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+import uvloop
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.server.embed import Server
@@ -66,7 +67,7 @@ class HttpServer:
     def __init__(self, app: Starlette, settings: ServerSettings) -> None:
         self._app = app
         self._settings = settings
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread: threading.Thread | None = None
         self._port = settings.port
         self._server: _Embedded | None = None
