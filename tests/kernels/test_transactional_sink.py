@@ -16,7 +16,7 @@ class FakeProducer:
         self.rows = []
         self.failure = None
 
-    def produce(self, topic, value, key, on_delivery, timestamp):
+    def produce(self, topic, value, key, partition, on_delivery, timestamp):
         if self.failure:
             raise self.failure
         self.rows.append((topic, key, value, timestamp))
@@ -99,6 +99,16 @@ def test_a_failure_aborts(transaction):
     transaction.producer.failure = RuntimeError("broken")
     with pytest.raises(RuntimeError):
         write(batch((b"a", b"1", 10)))
+    assert transaction.told == ["abort"]
+
+
+def test_a_failure_of_an_earlier_step_aborts(transaction):
+    def batches():
+        yield batch((b"a", b"1", 10))
+        raise EOFError
+
+    with pytest.raises(EOFError):
+        list(sink._writer(TARGET)(batches()))
     assert transaction.told == ["abort"]
 
 

@@ -265,7 +265,7 @@ class Engine:
             if id_ != replaced:
                 self._forget(query)
             elif change.starts and starts_anew(query.planned.node, change.starts.planned.node):
-                starts = {**starts, **take_over(self.world.spark, query.checkpoint)}
+                take_over(self.world.spark, query.checkpoint)
         before = self.catalog
         self._take(change)
         for source in before.sources():

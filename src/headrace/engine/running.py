@@ -13,7 +13,7 @@ from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
-from headrace.spark.checkpoint import batch_offsets
+from headrace.spark.checkpoint import batch_offsets, positions
 from headrace.spark.entries import EntryWriter
 from headrace.spark.failures import log_failures
 from headrace.spark.program import Context, lower_node
@@ -111,6 +111,9 @@ def persistent_program(
     starts: Starts,
     checkpoint: str,
 ) -> Program:
+    reached = positions(world.spark, checkpoint)
+    topics = {source.topic: world.in_kafka(source.topic) for source in n.sources(node)}
+    starts = {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
     target = SinkTarget(
         query_id,
         world.in_kafka(node.topic),
@@ -119,6 +122,7 @@ def persistent_program(
         processing_log.skipped_topic(world, settings),
         # The prefix that ksqlDB's ids have too, so that access rules fit.
         f"_confluent-ksql-{world.service_id}query_{query_id}" if exactly_once(settings) else None,
+        0 if node.window is None else node.window.width,
     )
     context = context_for(
         world,
@@ -150,14 +154,14 @@ def _batch_reader(
     """Reads exactly the records of one micro-batch again."""
     options = consumer_options(world.kafka.settings, exactly_once(settings))
     ends = _by_topic(batch_offsets(world.spark, checkpoint, batch))
-    begins = dict(starts)
+    begins = {world.in_kafka(topic): offsets for topic, offsets in starts.items()}
     if batch > 0:
         begins |= _by_topic(batch_offsets(world.spark, checkpoint, batch - 1))
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
-        end = ends[source.topic]
-        start = {p: begins.get(source.topic, {}).get(p, 0) for p in end}
-        return read_topic(world.spark, source.topic, options, start, end, headers)
+        topic = world.in_kafka(source.topic)
+        start = {p: begins.get(topic, {}).get(p, 0) for p in ends[topic]}
+        return read_topic(world.spark, topic, options, start, ends[topic], headers)
 
     return read
 

@@ -26,6 +26,11 @@ class WindowedKey:
     type: WindowType
     size_ms: int | None = None
 
+    @property
+    def width(self) -> int:
+        """Of its bytes in the key: the start; of sessions the end before it, too."""
+        return 16 if self.type is WindowType.SESSION else 8
+
 
 @dataclass(frozen=True)
 class TimestampColumn:

@@ -7,14 +7,20 @@ were split into another number of buckets. A query is refused before it touches 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from headrace.spark.bucket_log import StateMismatchError
 
+LOG = logging.getLogger(__name__)
+
 FILE = "headrace.json"
+POSITIONS = "positions.json"
+_REPLACED = ".replaced"
 
 # By topic and partition.
 Offsets = Mapping[str, Mapping[str, int]]
@@ -25,38 +31,62 @@ def check_state(spark: SparkSession, checkpoint: str, state: Sequence[str]) -> N
 
     The checkpoint is any path that Spark's Hadoop file systems know.
     """
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/{FILE}")
-    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
+    files, path = _file(spark, f"{checkpoint}/{FILE}")
     written = _read(files, path)
     if written is None:
-        stream = files.create(path, True)
-        stream.write(bytearray(json.dumps({"state": list(state)}).encode()))
-        stream.close()
-    elif written != list(state):
-        was, now = _listed(written), _listed(state)
+        _write(files, path, {"state": list(state)})
+    elif written["state"] != list(state):
+        was, now = _listed(written["state"]), _listed(state)
         raise StateMismatchError(
             f"The query's state was written for {was} and cannot be read as {now}. Terminate the "
             "query and create it again, or go back to what wrote the state."
         )
 
 
-def take_over(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, int]]:
-    """Where a query had got to in each topic; its checkpoint is no more afterwards."""
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(checkpoint)
-    commits = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/commits")
-    files = path.getFileSystem(spark._jsc.hadoopConfiguration())
-    names = (
-        [f.getPath().getName() for f in files.listStatus(commits)] if files.exists(commits) else []
-    )
+def take_over(spark: SparkSession, checkpoint: str) -> None:
+    """Lets go of a query's state, and keeps where it had got to: a new one goes on from there."""
+    files, path = _file(spark, checkpoint)
+    _, aside = _file(spark, checkpoint + _REPLACED)
+    files.delete(aside, True)
+    files.rename(path, aside)
+
+
+def positions(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, int]]:
+    """Where the query that this one took over from had got to in each topic; nothing if none.
+
+    A server may have died while the one took over from the other: this finishes it.
+    """
+    files, path = _file(spark, f"{checkpoint}/{POSITIONS}")
+    _, aside = _file(spark, checkpoint + _REPLACED)
+    if files.exists(aside):
+        if _read(files, path) is None:
+            _write(files, path, _reached(spark, checkpoint + _REPLACED))
+        files.delete(aside, True)
+    found: dict[str, dict[str, int]] = _read(files, path) or {}
+    return {topic: {int(p): o for p, o in at.items()} for topic, at in found.items()}
+
+
+def _reached(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
+    """The end of the last finished batch; before it, where the query itself took over."""
+    files, positions_file = _file(spark, f"{checkpoint}/{POSITIONS}")
+    reached: dict[str, Any] = _read(files, positions_file) or {}
+    _, commits = _file(spark, f"{checkpoint}/commits")
+    listed = files.listStatus(commits) if files.exists(commits) else []
+    names = [status.getPath().getName() for status in listed]
     batches = [int(name) for name in names if name.isdigit()]
-    reached: dict[str, dict[int, int]] = {}
     for source in batch_offsets(spark, checkpoint, max(batches)) if batches else ():
-        for topic, partitions in source.items():
-            reached[topic] = {int(partition): offset for partition, offset in partitions.items()}
-    files.delete(path, True)
+        reached |= source
     return reached
+
+
+def forget(spark: SparkSession, checkpoint: str) -> None:
+    """Deletes a checkpoint that is of no use to anyone; it stays where that is not possible."""
+    try:
+        for name in (checkpoint, checkpoint + _REPLACED):
+            files, path = _file(spark, name)
+            files.delete(path, True)
+    except Py4JError as e:
+        LOG.warning("The checkpoint %s could not be deleted: %s", checkpoint, e)
 
 
 def batch_offsets(spark: SparkSession, checkpoint: str, batch: int) -> list[Offsets]:
@@ -66,16 +96,30 @@ def batch_offsets(spark: SparkSession, checkpoint: str, batch: int) -> list[Offs
     return [json.loads(line) for line in lines[2:]]  # after the version and the metadata
 
 
-def _read(files: Any, path: Any) -> list[str] | None:
+def _file(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """A Hadoop path, and the file system that it is in."""
+    jvm: Any = spark._jvm
+    made = jvm.org.apache.hadoop.fs.Path(path)
+    return made.getFileSystem(spark._jsc.hadoopConfiguration()), made
+
+
+def _read(files: Any, path: Any) -> dict[str, Any] | None:
     if not files.exists(path):
         return None
     stream = files.open(path)
     try:
-        return [str(step) for step in json.loads(bytes(stream.readAllBytes()))["state"]]
+        found: dict[str, Any] = json.loads(bytes(stream.readAllBytes()))
+        return found
     except ValueError:
         return None  # the server died while it wrote this, before the first batch
     finally:
         stream.close()
+
+
+def _write(files: Any, path: Any, content: Mapping[str, Any]) -> None:
+    stream = files.create(path, True)
+    stream.write(bytearray(json.dumps(content).encode()))
+    stream.close()
 
 
 def _listed(state: Sequence[str]) -> str:

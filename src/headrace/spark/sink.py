@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
 from headrace.spark.entries import SkippedRecord, production_entry, shortened
+from headrace.spark.partitions import ANY, partitions_of
 from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
 
@@ -34,6 +34,9 @@ WRITTEN_SCHEMA = "written bigint, failed bigint"
 
 # How long a record of time 0 may take.
 EPOCH_SECONDS = 120.0
+
+# How long the broker may take to tell a topic's partitions.
+METADATA_SECONDS = 30.0
 
 # What the broker says of a record that it will never take.
 REFUSALS = frozenset(
@@ -63,7 +66,8 @@ class SinkTarget:
     """Where a query's rows go, and the client's settings.
 
     Log entries and skipped records go to topics of their own, if there are such. With
-    `transactions`, which is how they are named, each task of a micro-batch writes exactly once.
+    `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
+    last `window_bytes` of a key are its window, which has no say in the choice of its partition.
     """
 
     query: str
@@ -72,6 +76,7 @@ class SinkTarget:
     log_topic: str | None = None
     skipped_topic: str | None = None
     transactions: str | None = None
+    window_bytes: int = 0
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -83,17 +88,22 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task: _Task | _TransactionalTask | None = None
         count = failed = 0
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            if task is None:
-                task = _task(target, batch)
-            task.produce(batch)
-            count += batch.num_rows
-            if FAILED in batch.schema.names:
-                failed += sum(batch.column(FAILED).to_pylist())
-        if task is not None:
-            task.finish()
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                if task is None:
+                    task = _task(target, batch)
+                task.produce(batch)
+                count += batch.num_rows
+                if FAILED in batch.schema.names:
+                    failed += sum(batch.column(FAILED).to_pylist())
+            if task is not None:
+                task.finish()
+        except BaseException:  # here, or in a step before this one
+            if task is not None:
+                task.abort()
+            raise
         yield pa.RecordBatch.from_pydict({"written": [count], "failed": [failed]})
 
     return write
@@ -141,6 +151,7 @@ class _Task:
             times = [time or 1 for time in times]  # the other client has no part in it
         elif 0 in times:
             producer = _TwoProducers(producer, epoch_producer_for(self._target.client))
+        places = self._places(columns[KEY])
         topic, done, send = self._target.topic, self._done, producer.produce
         for i, value in enumerate(values):
             if dead is not None and dead[i]:
@@ -149,7 +160,7 @@ class _Task:
                 done = partial(self._done, raw=raws[i])
             while True:
                 try:
-                    send(topic, value, keys[i], on_delivery=done, timestamp=times[i])
+                    send(topic, value, keys[i], places[i], on_delivery=done, timestamp=times[i])
                     break
                 except BufferError:
                     producer.poll(0.05)
@@ -163,12 +174,23 @@ class _Task:
         if isinstance(producer, _TwoProducers):
             producer.finish()
 
+    def _places(self, keys: pa.Array) -> list[int]:
+        """The partition of each record, if the client would choose another than ksqlDB."""
+        topic, width = self._target.topic, self._target.window_bytes
+        if not width:
+            return [ANY] * len(keys)
+        found = self._producer.list_topics(topic, METADATA_SECONDS).topics[topic]
+        return partitions_of(keys, max(len(found.partitions), 1), width)
+
     def finish(self) -> None:
         """Waits until everything is acknowledged; a task whose records are not has failed."""
         self._flush()
         refused, self._refused = self._refused, []
         for record in refused:
             self._try_alone(record)
+
+    def abort(self) -> None:
+        """What was written stays: the batch will write it again."""
 
     def _flush(self) -> None:
         while self._producer.flush(1.0):
@@ -199,6 +221,7 @@ class _Task:
                 self._target.topic,
                 record.value,
                 record.key,
+                *self._places(pa.array([record.key], pa.binary())),
                 on_delivery=self._done,
                 timestamp=record.timestamp,
             )
@@ -289,22 +312,15 @@ class _TransactionalTask:
 
     def produce(self, batch: pa.RecordBatch) -> None:
         if not self._transaction.done:
-            with self._aborting():
-                self._task.produce(batch)
+            self._task.produce(batch)
 
     def finish(self) -> None:
         if not self._transaction.done:
-            with self._aborting():
-                self._task.finish()
+            self._task.finish()
         self._transaction.commit()
 
-    @contextmanager
-    def _aborting(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._transaction.abort()
-            raise
+    def abort(self) -> None:
+        self._transaction.abort()
 
 
 def _raw(raws: Any, i: int) -> Mapping[str, Any] | None:
@@ -324,17 +340,20 @@ class _TwoProducers:
         self,
         topic: str,
         value: bytes | None,
-        key: bytes | None = None,
+        key: bytes | None,
+        partition: int,
         *,
         on_delivery: Callable[..., None],
         timestamp: int,
     ) -> None:
         if timestamp == 0:
             self._usual.flush()
-            self._epoch.send(topic, value, key)
+            self._epoch.send(topic, value, key, partition=None if partition == ANY else partition)
             return
         self.finish()
-        self._usual.produce(topic, value, key, on_delivery=on_delivery, timestamp=timestamp)
+        self._usual.produce(
+            topic, value, key, partition, on_delivery=on_delivery, timestamp=timestamp
+        )
 
     def finish(self) -> None:
         self._epoch.flush(EPOCH_SECONDS)

@@ -77,9 +77,17 @@ def _run(
     *,
     precedence: Sequence[int] | None = None,
     coalesce: bool = False,
+    keeps_rows: bool = False,
 ) -> DataFrame:
-    """The kernel's output: columns `k0…`, `v0…`, the window if it has one, and what rows carry."""
-    context.state.append(f"{kernel.layout}, {context.buckets} buckets")
+    """The kernel's output: columns `k0…`, `v0…`, the window if it has one, and what rows carry.
+
+    A kernel that `keeps_rows` of its input cannot go on with rows of other columns.
+    """
+    state = f"{kernel.layout}, {context.buckets} buckets"
+    if keeps_rows:
+        columns = (part.rows.select(*part.values).schema.simpleString() for part in parts)
+        state += f" of {' and '.join(columns)}"
+    context.state.append(state)
     return apply_kernel(
         [Input(p.rows, p.key, p.values) for p in parts],
         kernel,
@@ -245,6 +253,7 @@ def _table_aggregate(
         GroupChanges(len(group), len(values)),
         group_types,
         [IntegerType(), *arg_types, *arg_types],
+        keeps_rows=True,
     )
     messages = [column(f"v{i}") for i in range(1 + 2 * len(values))]
     keys = [column(f"k{i}") for i in range(len(group))]
@@ -402,6 +411,7 @@ def _joined(
         key_types,
         values,
         precedence=precedence,
+        keeps_rows=True,
     )
     if windowed:
         out = out.withColumns({WINDOW_START: column("k1"), WINDOW_END: column("k2")})
@@ -466,6 +476,7 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
         ForeignKeyJoin(len(primary), len(right_types), outer),
         key_types,
         [*left_types, *right_types],
+        keeps_rows=True,
     )
     keys = [column(f"k{i}") for i in range(len(primary))]
     ordered = in_order_by(joined, keys)

@@ -60,8 +60,7 @@ class StreamedGround:
         starts = {source.topic: {0: 0} for source in n.sources(node)}
         before = self._plans.get(new.id)
         if before is not None and starts_anew(before, node):
-            reached = take_over(self.world.spark, checkpoint)
-            starts |= {t: reached[self._names[t]] for t in starts if self._names[t] in reached}
+            take_over(self.world.spark, checkpoint)
         self._plans[new.id] = node
         settings = Settings(new.settings)
         return StreamedQuery(
