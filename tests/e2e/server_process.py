@@ -97,7 +97,16 @@ def eventually(check: Callable[[], bool], seconds: float = 90) -> None:
 
 def batches(data_dir: Path) -> int:
     """How many micro-batches all queries of a server have finished so far."""
-    finished = 0
-    for commits in data_dir.glob("state/*/*/commits"):
-        finished += 1 + max((int(f.name) for f in commits.glob("[0-9]*")), default=-1)
-    return finished
+    return sum(1 + _last(commits) for commits in data_dir.glob("state/*/*/commits"))
+
+
+def unfinished(data_dir: Path) -> int:
+    """How many queries of a server are, or died, in the middle of a micro-batch."""
+    return sum(
+        _last(checkpoint / "offsets") > _last(checkpoint / "commits")
+        for checkpoint in data_dir.glob("state/*/*")
+    )
+
+
+def _last(log: Path) -> int:
+    return max((int(f.name) for f in log.glob("[0-9]*")), default=-1)

@@ -7,11 +7,13 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
 from scene import Scene
-from server_process import ServerProcess, batches, eventually
+from server_process import ServerProcess, batches, eventually, unfinished
 
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.ports import free_port
@@ -19,8 +21,9 @@ from headrace.topics.records import NewRecord, RecordReader, RecordWriter
 
 pytestmark = pytest.mark.heavy
 
-RECORDS, KEYS = 200_000, 100
-KILLS = int(os.environ.get("KILLS", "6"))  # fewer where a restart takes long
+RECORDS = int(os.environ.get("RECORDS", "200000"))
+KILLS = int(os.environ.get("KILLS", "4"))
+KEYS = 100
 
 # A stream, a chain of two behind it, and a kernel that says something for every record.
 STATEMENTS = """
@@ -41,18 +44,32 @@ def key(i: int) -> str:
     return f"k{i % KEYS}"
 
 
+def numbers(first: int, last: int) -> Iterator[NewRecord]:
+    for i in range(first, last):
+        yield NewRecord("numbers", key(i).encode(), b'{"N":%d}' % i, timestamp=2 + i)
+
+
 def committed(scene: Scene, topic: str) -> list[tuple[str, dict[str, int]]]:
     return [(r.key.decode(), json.loads(r.value)) for r in RecordReader(scene.kafka).read(topic)]
 
 
 def test_killed_servers_write_everything_once(tmp_path):
+    writes_once(tmp_path, RECORDS, KILLS)
+
+
+def test_brief_a_killed_server_writes_everything_once(tmp_path):
+    writes_once(tmp_path, 20_000, 1)
+
+
+def writes_once(tmp_path: Path, records: int, kills: int) -> None:
+    """The records come in as many parts as there are kills."""
     settings = {
         "processing.guarantee": "exactly_once_v2",
         "ksql.streams.max.offsets.per.trigger": "12000",
         "ksql.query.retry.backoff.initial.ms": "500",
     }
     data_dir, ports = tmp_path / "server", (free_port(), free_port(), free_port())
-    chance = random.Random()
+    chance, hit = random.Random(), []
     with EmbeddedBroker(tmp_path / "kafka", free_port()) as broker:
         kafka = broker.bootstrap_servers
 
@@ -69,38 +86,45 @@ def test_killed_servers_write_everything_once(tmp_path):
                     NewRecord("names", key(i).encode(), b'{"NAME":"n%d"}' % i, timestamp=1)
                     for i in range(KEYS)
                 )
-                for first in range(0, RECORDS, 20_000):
-                    writer.write_all(
-                        NewRecord("numbers", key(i).encode(), b'{"N":%d}' % i, timestamp=2 + i)
-                        for i in range(first, first + 20_000)
-                    )
-            scene.sql(STATEMENTS)
-            for number in range(KILLS):
-                before = batches(data_dir)
-                eventually(lambda: batches(data_dir) > before)  # noqa: B023
-                time.sleep(chance.uniform(0, 4))
-                server.kill(everything=number % 2 == 0)
-                server = start()
-                server.scene()
+                scene.sql(STATEMENTS)
+                for number in range(kills):
+                    before = batches(data_dir)
+                    first, last = (records * part // kills for part in (number, number + 1))
+                    writer.write_all(numbers(first, last))
+                    eventually(lambda: batches(data_dir) > before)  # noqa: B023
+                    time.sleep(chance.uniform(0, 2))
+                    server.kill(everything=number % 2 == 0)
+                    hit.append(unfinished(data_dir))
+                    server = start()
+                    scene = server.scene()
+            print("micro-batches that each kill interrupted:", hit)
             finish(scene)
             # Each record of the streams once; of the table without a cache each count, in order.
-            expected = Counter(range(RECORDS))
             for topic in ("DOUBLED", "NAMED"):
-                assert Counter(row["N"] for _, row in committed(scene, topic)) == expected, topic
+                found = [row["N"] for _, row in committed(scene, topic)]
+                assert_each_once(topic, found, records)
             counts: dict[str, list[int]] = {}
             for k, row in committed(scene, "STEPS"):
                 counts.setdefault(k, []).append(row["C"])
-            each = list(range(1, RECORDS // KEYS + 1))
+            each = list(range(1, records // KEYS + 1))
             assert {k: c == each for k, c in counts.items()} == {key(i): True for i in range(KEYS)}
             totals = dict(committed(scene, "TOTALS"))
             sums = {
-                key(i): {"C": RECORDS // KEYS, "S": sum(range(i, RECORDS, KEYS))}
+                key(i): {"C": records // KEYS, "S": sum(range(i, records, KEYS))}
                 for i in range(KEYS)
             }
             assert totals == sums
             assert server.stop() == 0
         finally:
             server.close()
+
+
+def assert_each_once(topic: str, found: list[int], records: int) -> None:
+    counts = Counter(found)
+    missing = [n for n in range(records) if n not in counts]
+    repeated = [n for n, count in counts.items() if count > 1]
+    assert not missing, f"{topic} lacks {len(missing)}: {missing[:10]}…"
+    assert not repeated, f"{topic} has {len(repeated)} more than once: {repeated[:10]}…"
 
 
 def finish(scene: Scene) -> None:
@@ -113,7 +137,7 @@ def finish(scene: Scene) -> None:
         ("NAMED", "DOUBLED", "names"),
     ):
         scene.drained(ids[sink], *topics)
-    eventually(lambda: visible(scene, "NAMED") and visible(scene, "TOTALS"))
+    eventually(lambda: all(visible(scene, sink) for sink in ids))
 
 
 def visible(scene: Scene, topic: str) -> bool:
