@@ -1,6 +1,10 @@
 """The command log: every statement that changed something, in order, in a Kafka topic.
 
-A server that starts replays it. What a record holds is enough to do the same again: the statement
+A server that starts replays it, and then follows it: other servers write there, too. A command
+says which offset it expects to get. At another one it is void, because others came first and its
+author had not seen them. So what counts was checked against exactly what came before.
+
+What a record holds is enough to do the same again: the statement
 as it was resolved (inferred columns written out), the settings in force, and the version of plan
 it was made for. Records that are not ours or are damaged are reported and passed over.
 """
@@ -9,11 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from threading import Event
 
 from headrace.topics.admin import TopicAdmin, TopicSpec
-from headrace.topics.client import KafkaConnection, TopicExistsError
+from headrace.topics.client import KafkaConnection
 from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
 
 FORMAT_VERSION = 1
@@ -28,7 +32,8 @@ _BEFORE_CAPTURE: Mapping[str, object] = {
 @dataclass(frozen=True)
 class Command:
     """`id` is ksqlDB's command id (`stream/NAME/create`); `query_id` names the query it starts,
-    `starts` where that begins to read, by topic and partition."""
+    `starts` where that begins to read, by topic and partition. `sequence` is its offset, `expects`
+    the one that its author expected; None for any."""
 
     id: str
     statement: str
@@ -37,6 +42,11 @@ class Command:
     query_id: str | None = None
     starts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     sequence: int = -1
+    expects: int | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.expects is None or self.expects == self.sequence
 
     def to_bytes(self) -> bytes:
         return json.dumps(
@@ -47,6 +57,7 @@ class Command:
                 "settings": dict(self.settings),
                 "queryId": self.query_id,
                 "starts": {topic: dict(offsets) for topic, offsets in self.starts.items()},
+                "expects": self.expects,
             }
         ).encode()
 
@@ -74,6 +85,7 @@ class Command:
                     for topic, offsets in body.get("starts", {}).items()
                 },
                 sequence=record.offset,
+                expects=None if body.get("expects") is None else int(body["expects"]),
             )
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"it is not a command ({e!r})") from None
@@ -81,8 +93,11 @@ class Command:
 
 @dataclass(frozen=True)
 class Unreadable:
-    offset: int
+    sequence: int
     reason: str
+
+
+Entry = Command | Unreadable
 
 
 def topic_name(service_id: str) -> str:
@@ -99,26 +114,35 @@ class CommandLog:
         self._writer: RecordWriter | None = None
 
     def open(self) -> None:
-        admin = TopicAdmin(self._connection)
-        if not admin.exists(self.topic):
-            keep = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-            with suppress(TopicExistsError):  # another server of the same id was faster
-                admin.create(TopicSpec(self.topic, 1, self._replicas, keep))
+        keep = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+        TopicAdmin(self._connection).ensure(TopicSpec(self.topic, 1, self._replicas, keep))
         self._writer = RecordWriter(self._connection)
 
-    def append(self, command: Command) -> int:
-        """Writes the command and returns its sequence number."""
+    def append(self, command: Command) -> Command:
+        """Writes the command and returns it with its sequence number; it may be void."""
         assert self._writer is not None
         record = NewRecord(self.topic, key=command.id.encode(), value=command.to_bytes())
-        return self._writer.write(record).offset
+        return replace(command, sequence=self._writer.write(record).offset)
 
-    def replay(self) -> Iterator[Command | Unreadable]:
-        for record in RecordReader(self._connection).read(self.topic):
-            try:
-                yield Command.from_record(record)
-            except ValueError as e:
-                yield Unreadable(record.offset, str(e))
+    def replay(self) -> Iterator[Entry]:
+        """Everything that is there."""
+        return map(_entry, RecordReader(self._connection).read(self.topic))
+
+    def follow(self, start: int, stop: Event) -> Iterator[Entry]:
+        """What stands from `start` on, and what comes, until `stop` is set."""
+        return map(_entry, RecordReader(self._connection).tail(self.topic, {0: start}, stop))
+
+    def end(self) -> int:
+        """The sequence number that the next command will get."""
+        return TopicAdmin(self._connection).end_offsets(self.topic)[0]
 
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _entry(record: Record) -> Entry:
+    try:
+        return Command.from_record(record)
+    except ValueError as e:
+        return Unreadable(record.offset, str(e))

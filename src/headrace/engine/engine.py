@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
-from headrace.catalog.commands import Command, CommandLog, Unreadable
-from headrace.engine import processing_log
+from headrace.catalog.commands import Command, CommandLog, Entry, Unreadable
+from headrace.engine import processing_log, telling
 from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
+from headrace.engine.following import Following
+from headrace.engine.heartbeat import Heartbeat, beats_topic
+from headrace.engine.identity import Identity
 from headrace.engine.inserts import Inserts, RowStream
 from headrace.engine.layouts import subject
-from headrace.engine.outside import LiveOutside, PretendOutside
+from headrace.engine.outside import LiveOutside, PretendOutside, RecordedOutside
 from headrace.engine.prepared import PreparedLookups
 from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import SIDES, Provisioned
@@ -38,20 +38,19 @@ from headrace.model.entities import (
     CurrentStatus,
     Entity,
     Health,
-    HostStatus,
     ServerInfo,
     TerminatedQuery,
     WarningEntity,
 )
-from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.errors import HeadraceError, StatementError, UnavailableError
 from headrace.model.requests import Request
 from headrace.model.settings import Settings, check_editable
-from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
 from headrace.plan.query import plan_push
 from headrace.plan.replace import starts_anew
-from headrace.spark.checkpoint import take_over
+from headrace.spark.checkpoint import forget, take_over
+from headrace.spark.switch import DeadMansSwitch
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, parse_statement, split
 from headrace.sql.printer import format_statement
@@ -59,9 +58,18 @@ from headrace.sql.variables import substitute
 
 LOG = logging.getLogger(__name__)
 
+# How often a statement is planned anew because other servers' statements came first.
+ATTEMPTS = 20
+# How long a statement's answer waits for the server that runs the queries.
+HOLDER_SECONDS = 10.0
+
 
 class Engine:
-    """One per server. Statements that change something run one at a time."""
+    """One per server. Statements that change something run one at a time.
+
+    Other servers of the same service change the same catalog, through the command log; one of all
+    runs the queries (docs/design/0004-several-servers.md).
+    """
 
     def __init__(self, world: World, addresses: Mapping[str, str] | None = None) -> None:
         self.world = world
@@ -70,9 +78,22 @@ class Engine:
         self.log = CommandLog(
             world.kafka, world.service_id, world.settings.number("ksql.internal.topic.replicas")
         )
+        self._identity = Identity.take(world.data_dir, world.service_id)
+        self.heartbeat = Heartbeat(
+            world.kafka,
+            beats_topic(world.service_id),
+            self._identity,
+            lambda: telling.report(self),
+            lambda seconds: self.queries.renew(seconds),
+            world.settings.number("ksql.internal.topic.replicas"),
+        )
         self.queries = QueryKeeper(
             world.settings.number("ksql.query.retry.backoff.initial.ms") / 1000,
             world.settings.number("ksql.query.retry.backoff.max.ms") / 1000,
+            self.heartbeat.holds,
+        )
+        self._following = Following(
+            self.log, self._hear, self._settle, is_over=lambda: self._terminated
         )
         self.tails = TableTails(world.kafka, world.admin, world.data_dir / "tables")
         self.pulls = PullQueries(world, self.tails)
@@ -90,28 +111,17 @@ class Engine:
     # ------------------------------------------------------------------ start and stop
 
     def open(self) -> None:
-        """Replays the command log and starts every query where it stopped."""
+        """Replays the command log; starts every query where it stopped, unless another server of
+        the same service runs them."""
         self.log.open()
-        pending: dict[str, tuple[NewQuery, Starts]] = {}
-        for command in self.log.replay():
-            if isinstance(command, Unreadable):
-                LOG.error(
-                    "Record %d of the command log %s is passed over: %s",
-                    command.offset,
-                    self.log.topic,
-                    command.reason,
-                )
-                self._next_sequence = command.offset + 1
-                continue
-            self._next_sequence = command.sequence + 1
-            try:
-                self._replay(command, pending)
-            except HeadraceError as e:
-                LOG.error("Statement %s cannot be replayed: %s", command.statement, e)
+        self.heartbeat.open()
+        for entry in self.log.replay():
+            self._hear(entry)
+        self._following.open(self._next_sequence)
         processing_log.create_topic(self.world)
-        for query, starts in pending.values():
-            self._start(query, starts)
+        self._settle()
         self.queries.open()
+        self._following.keep_role()
         made = processing_log.stream_statement(self.world)
         if made is not None:
             self.execute(Request(made))
@@ -121,22 +131,70 @@ class Engine:
             push.close()
         self.tails.close()
         self.inserts.close()
+        self._following.close()
         self.queries.close()
+        self.heartbeat.close()
         self.processing_log.close()
         self.log.close()
+        self._identity.release()
 
-    def _replay(self, command: Command, pending: dict[str, tuple[NewQuery, Starts]]) -> None:
-        sequence = command.sequence
-        statement = parse_statement(command.statement)
+    # ------------------------------------------------------------------ with other servers
+
+    @property
+    def position(self) -> int:
+        """Up to where the command log is applied."""
+        return self._next_sequence
+
+    def _hear(self, entry: Entry) -> None:
+        """Takes up what stands in the command log, if it is not this server's own and done."""
+        with self._changed:
+            if entry.sequence < self._next_sequence:
+                return
+            if isinstance(entry, Unreadable):
+                LOG.error(
+                    "Record %d of the command log %s is passed over: %s",
+                    entry.sequence,
+                    self.log.topic,
+                    entry.reason,
+                )
+            try:
+                if isinstance(entry, Command) and entry.counts:
+                    self._replay(entry)
+            finally:
+                self._next_sequence = entry.sequence + 1
+                self._changed.notify_all()
+        if self._following.is_alive:
+            self.heartbeat.nudge()
+
+    def _replay(self, command: Command) -> None:
+        if command.id == str(_TERMINATE):
+            self._end(command)
+            return
         settings = {k: _text(v) for k, v in command.settings.items() if v is not None}
-        intent = Intent(command.statement, settings, sequence)
-        change = plan_change(statement, self.catalog, intent, _Recorded(self._outside))
-        self._take(change)
-        for id_ in change.stops:
-            pending.pop(id_, None)
-        if change.starts is not None:
-            pending[change.starts.id] = (change.starts, command.starts)
-        self.statuses[command.id] = _status(change)
+        intent = Intent(command.statement, settings, command.sequence)
+        try:
+            statement = parse_statement(command.statement)
+            change = plan_change(statement, self.catalog, intent, RecordedOutside(self.world))
+            self._apply(change, command.starts)
+            self.statuses[command.id] = _status(change)
+        except HeadraceError as e:
+            LOG.error("Statement %s cannot be replayed: %s", command.statement, e)
+
+    def _settle(self) -> str | None:
+        """Takes the queries on, or lets them go, as the lease says; and says what it did."""
+        holds = self.heartbeat.holds()
+        if self.queries.active and (self.queries.went_off or not holds):
+            self.queries.deactivate()
+            return "This server does not hold the lease any more: its queries are stopped"
+        if holds and not self.queries.active:
+            if not self._terminated:
+                self._await_command(self.log.end() - 1, self.world.kafka.timeout)
+            with self._changing:
+                switch = DeadMansSwitch(self.world.spark)
+                self.queries.activate(switch, self.heartbeat.seconds_left())
+            self.heartbeat.nudge()
+            return "This server holds the lease: it runs the queries"
+        return None
 
     # ------------------------------------------------------------------ statements
 
@@ -145,6 +203,8 @@ class Engine:
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
         self._admit(request.after_command)
+        if self.heartbeat.others():
+            self._await_command(self.log.end() - 1, self.world.kafka.timeout)
         statements = [s.text for s in split(request.text)]
         if len(statements) > 1:
             self._rehearse(statements, session.copy())
@@ -165,12 +225,7 @@ class Engine:
         if sequence is None:
             return
         patience = self.world.settings.number("ksql.server.command.response.timeout.ms") / 1000
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._next_sequence > sequence, patience):
-                raise _CommandNotDone(
-                    "Timed out while waiting for a previous command to execute. command sequence "
-                    f"number: {sequence}"
-                )
+        self._await_command(sequence, patience)
 
     def _parse(self, text: str, session: Session) -> ParsedStatement:
         settings = session.settings(self.world.settings)
@@ -224,27 +279,52 @@ class Engine:
     def change(self, parsed: ParsedStatement, session: Session) -> Entity:
         """Plans, provisions, records and applies one change; a failure leaves nothing behind."""
         with self._changing:
+            provisioned = Provisioned(self.world)
+            before = self._topics()
+            try:
+                entity = self._attempts(parsed, session, provisioned)
+            except BaseException:
+                provisioned.undo(keep=self._topics() - before)
+                raise
+        if isinstance(entity, CurrentStatus) and not self.queries.active:
+            self.heartbeat.await_applied(entity.command_sequence_number, HOLDER_SECONDS)
+        return entity
+
+    def _topics(self) -> set[str]:
+        return {source.topic for source in self.catalog.sources()}
+
+    def _attempts(
+        self, parsed: ParsedStatement, session: Session, provisioned: Provisioned
+    ) -> Entity:
+        for _ in range(ATTEMPTS):
             intent = self._intent(parsed.text, session, self._next_sequence)
             change = plan_change(parsed.statement, self.catalog, intent, self._outside)
             if change.done is not None:
                 return WarningEntity(parsed.text, change.done)
-            provisioned = Provisioned(self.world)
             starts: Starts = {}
-            try:
-                if change.creates is not None:
-                    provisioned.provision(change.creates, change.topic)
-                if change.starts is not None:
-                    node = change.starts.planned.node
-                    starts = starting_offsets(self.world, node, _settings(change.starts))
-                sequence = self.log.append(self._command(change, starts))
-            except BaseException:
-                provisioned.undo()
-                raise
-            self._next_sequence = sequence + 1
-            self._apply(change, starts)
-            self.statuses[str(change.command)] = _status(change)
-            self._changed.notify_all()
-            return CurrentStatus(parsed.text, change.command, _status(change), sequence)
+            if change.creates is not None:
+                provisioned.provision(change.creates, change.topic)
+            if change.starts is not None:
+                node = change.starts.planned.node
+                starts = starting_offsets(self.world, node, _settings(change.starts))
+            command = self.log.append(self._command(change, starts))
+            if command.counts:
+                self._next_sequence = command.sequence + 1
+                provisioned.settle()
+                self._apply(change, starts)
+                self.statuses[str(change.command)] = _status(change)
+                self._changed.notify_all()
+                return CurrentStatus(parsed.text, change.command, _status(change), command.sequence)
+            self._await_command(command.sequence, self.world.kafka.timeout)
+        raise UnavailableError("Other servers change too much at the same time. Try again.")
+
+    def _await_command(self, sequence: int, patience: float) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._next_sequence > sequence, patience):
+                raise _CommandNotDone(
+                    "Timed out while waiting for a previous command to execute. command sequence "
+                    f"number: {sequence}"
+                )
 
     def _command(self, change: Change, starts: Starts) -> Command:
         return Command(
@@ -254,13 +334,16 @@ class Engine:
             plan_version=n.PLAN_VERSION,
             query_id=change.starts.id if change.starts else None,
             starts={topic: dict(offsets) for topic, offsets in starts.items()},
+            expects=self._next_sequence,
         )
 
     def _apply(self, change: Change, starts: Starts) -> None:
+        """Makes a change true here; outside, if this is the server that runs the queries."""
+        holds = self.queries.active and self.heartbeat.holds()
         replaced = change.starts.id if change.starts is not None else None
         for id_ in change.stops:
             query = self.queries.remove(id_)
-            if query is None:
+            if query is None or not holds:
                 continue
             if id_ != replaced:
                 self._forget(query)
@@ -268,16 +351,17 @@ class Engine:
                 take_over(self.world.spark, query.checkpoint)
         before = self.catalog
         self._take(change)
-        for source in before.sources():
-            if self.catalog.source(source.name) is not source:
-                self.pulls.forget(source)
+        if self._following.is_alive:  # what is replayed was forgotten then
+            for source in before.sources():
+                if self.catalog.source(source.name) is not source:
+                    self.pulls.forget(source)
         if change.starts is not None:
             self._start(change.starts, starts)
         for id_ in change.pauses:
             self.queries.pause(id_)
         for id_ in change.resumes:
             self.queries.resume(id_)
-        if change.deletes_topic is not None:
+        if change.deletes_topic is not None and holds:
             topic = change.deletes_topic.topic
             self.world.admin.delete(topic)
             for side in SIDES:
@@ -312,8 +396,7 @@ class Engine:
 
     def _forget(self, query: PersistentQuery) -> None:
         """A terminated query's state is of no use to anyone."""
-        if "://" not in query.checkpoint:
-            shutil.rmtree(Path(query.checkpoint), ignore_errors=True)
+        forget(self.world.spark, query.checkpoint)
 
     # ------------------------------------------------------------------ queries
 
@@ -433,11 +516,11 @@ class Engine:
             kafka = self.world.admin.exists(self.log.topic)
         except HeadraceError:
             kafka = False
-        return Health({"metastore": True, "kafka": kafka, "commandRunner": True})
+        running = self._following.is_alive and not self._terminated
+        return Health({"metastore": True, "kafka": kafka, "commandRunner": running})
 
     def cluster_status(self) -> ClusterStatus:
-        host = self.addresses.get("server", "localhost")
-        return ClusterStatus({host: HostStatus(True, int(time.time() * 1000))})
+        return telling.cluster_status(self)
 
     def command_status(self, command_id: str) -> CommandStatus | None:
         return self.statuses.get(command_id)
@@ -455,21 +538,44 @@ class Engine:
         """
         with self._changing:
             self._admit()
-            self._terminated = True
-            for push in list(self.pushes.values()):
-                push.close()
-            for query in list(self.queries):
-                self.queries.remove(query.id)
+            given = {"deleteTopicList": list(delete_topics)}
+            command = self.log.append(Command(str(_TERMINATE), "TERMINATE CLUSTER;", given))
+            self._await_command(command.sequence - 1, self.world.kafka.timeout)
+            self._next_sequence = command.sequence + 1
+            self._end(command)
+        if not self.queries.active:
+            self.heartbeat.await_applied(command.sequence, HOLDER_SECONDS)
+        return [
+            CurrentStatus(
+                "TERMINATE CLUSTER;",
+                _TERMINATE,
+                self.statuses[str(_TERMINATE)],
+                command.sequence,
+            )
+        ]
+
+    def _end(self, command: Command) -> None:
+        """Forgets everything; outside, too, if this is the server that runs the queries."""
+        self._terminated = self._following.is_alive
+        holds = self.queries.active and self.heartbeat.holds()
+        named = command.settings["deleteTopicList"]
+        patterns = named if isinstance(named, list) else []
+        for push in list(self.pushes.values()):
+            push.close()
+        for query in list(self.queries):
+            self.queries.remove(query.id)
+            if holds:
                 self._forget(query)
-            for source in list(self.catalog.sources()):
-                self.pulls.forget(source)
-                if source.is_sink and any(re.fullmatch(p, source.topic) for p in delete_topics):
-                    self.world.admin.delete(source.topic)
-            self.catalog = Catalog()
+        for source in list(self.catalog.sources()):
+            self.pulls.forget(source)
+            matches = any(re.fullmatch(p, source.topic) for p in patterns)
+            if holds and source.is_sink and matches:
+                self.world.admin.delete(source.topic)
+        self.catalog = Catalog()
+        if holds:
+            self.heartbeat.await_all(command.sequence, HOLDER_SECONDS)
             self.world.admin.delete(self.log.topic)
-            status = CommandStatus(CommandState.SUCCESS, "Cluster terminated.")
-            self.statuses[str(_TERMINATE)] = status
-        return [CurrentStatus("TERMINATE CLUSTER;", _TERMINATE, status, self._next_sequence)]
+        self.statuses[str(_TERMINATE)] = CommandStatus(CommandState.SUCCESS, "Cluster terminated.")
 
 
 _TERMINATE = CommandId("cluster", "TerminateCluster", "terminate")
@@ -485,22 +591,6 @@ class _CommandNotDone(HeadraceError):
 
 class _TooManyPushQueries(StatementError):
     error_code = 40003
-
-
-class _Recorded:
-    """For replay: statements in the log are resolved already."""
-
-    def __init__(self, outside: LiveOutside) -> None:
-        self._outside = outside
-
-    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
-        return statement
-
-    def check_sink(self, sink: Source) -> None:
-        pass
-
-    def partitions(self, topic: str) -> int | None:
-        return self._outside.partitions(topic) or 1
 
 
 def _settings(query: NewQuery) -> Settings:

@@ -187,7 +187,7 @@ class Lease:
         return self.holder == self.server and self._clock() < self.holds_until
 
     def may_claim(self) -> bool:
-        if self._resigned or self.holder == self.server:
+        if self._resigned or self.holder == self.server or self._read_to < 0:
             return False
         if not self._knows:
             return not self.others()
@@ -229,7 +229,7 @@ class Lease:
         beat = Beat(self.server, self._number, since=since, report=report)
         if self._resigned:
             return replace(beat, leaves=True)
-        if self.may_claim() and now - self._claimed_at >= BETWEEN_CLAIMS and self._read_to >= 0:
+        if self.may_claim() and now - self._claimed_at >= BETWEEN_CLAIMS:
             self._claimed_at = now
             return replace(beat, claims=self._read_to)
         return beat

@@ -42,3 +42,16 @@ class PretendOutside(LiveOutside):
         if change.creates is not None and change.topic is not None:
             known = self.partitions(change.creates.topic)
             self._topics[change.creates.topic] = known or change.topic.partitions or 1
+
+
+class RecordedOutside(LiveOutside):
+    """For statements of the command log: they are resolved already, and were checked."""
+
+    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
+        return statement
+
+    def check_sink(self, sink: Source) -> None:
+        pass
+
+    def partitions(self, topic: str) -> int | None:
+        return super().partitions(topic) or 1

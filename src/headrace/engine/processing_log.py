@@ -26,14 +26,13 @@ def create_topic(world: World) -> None:
     settings = world.settings
     if not settings.flag("ksql.logging.processing.topic.auto.create"):
         return
-    if not world.admin.exists(world.log_topic):
-        world.admin.create(
-            TopicSpec(
-                world.log_topic,
-                settings.number("ksql.logging.processing.topic.partitions"),
-                settings.number("ksql.logging.processing.topic.replication.factor"),
-            )
+    world.admin.ensure(
+        TopicSpec(
+            world.log_topic,
+            settings.number("ksql.logging.processing.topic.partitions"),
+            settings.number("ksql.logging.processing.topic.replication.factor"),
         )
+    )
 
 
 def topic(world: World) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from headrace.engine.layouts import plain_layout, subject
@@ -31,11 +32,18 @@ class Provisioned:
             self._topic(source, options)
         self._schemas(source)
 
-    def undo(self) -> None:
+    def settle(self) -> None:
+        """It was not in vain: nothing of it is undone from now on."""
+        self._topics, self._subjects = [], []
+
+    def undo(self, keep: Collection[str] = ()) -> None:
+        """`keep` are topics that are somebody's by now."""
+        kept = {subject(topic, side) for topic in keep for side in SIDES}
         for topic in self._topics:
-            self._world.admin.delete(topic)
+            if topic not in keep:
+                self._world.admin.delete(topic)
         for name in self._subjects:
-            if self._world.registry is not None:
+            if self._world.registry is not None and name not in kept:
                 self._world.registry.delete_subject(name)
 
     def _topic(self, source: Source, options: TopicOptions) -> None:

@@ -1,4 +1,7 @@
-"""Persistent queries: started, watched, restarted with growing patience, never silently dead."""
+"""Persistent queries: started, watched, restarted with growing patience, never silently dead.
+
+Every server knows all queries; they run on the one that holds the lease on them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -19,11 +24,17 @@ from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
 from headrace.spark.pacing import SHORTEST_MS, pause_between_looks, set_pause
+from headrace.spark.switch import DeadMansSwitch
 
 LOG = logging.getLogger(__name__)
 
 WATCH_SECONDS = 0.5
 KEPT_ERRORS = 10
+STOPPING_THREADS = 8
+
+
+class NotHoldingError(Exception):
+    """Queries may not run here any more."""
 
 
 @dataclass
@@ -48,23 +59,28 @@ class PersistentQuery:
     def state(self) -> QueryState:
         if self.paused:
             return QueryState.PAUSED
-        if self.streaming is None or self.retry_at is not None:
+        if self.retry_at is not None:
             return QueryState.ERROR
-        return QueryState.RUNNING
+        return QueryState.UNRESPONSIVE if self.streaming is None else QueryState.RUNNING
 
-    def start(self) -> None:
-        """Plans and starts the streaming query; it goes on from its checkpoint if there is one."""
+    def start(self, may_run: Callable[[], bool] = lambda: True) -> None:
+        """Plans and starts the streaming query; it goes on from its checkpoint if there is one.
+
+        Planning takes a while: `may_run` is asked in the last moment.
+        """
         program = self.build()
         check_state(program.rows.sparkSession, self.checkpoint, program.state)
         context = program.rows.sparkSession.sparkContext
         context.setLocalProperty("spark.scheduler.pool", self.id)
         try:
             writer = (
-                _writer(program)
+                _writer(program, may_run)
                 .queryName(self.id)
                 .option("checkpointLocation", self.checkpoint)
                 .outputMode("update")
             )
+            if not may_run():
+                raise NotHoldingError
             self.streaming = writer.start()
             self.pause_ms = SHORTEST_MS
         finally:
@@ -93,19 +109,38 @@ class PersistentQuery:
             self.streaming = None
 
 
-def _writer(program: Program) -> DataStreamWriter:
+def _writer(program: Program, may_run: Callable[[], bool]) -> DataStreamWriter:
     """Evaluating the rows writes them, so there is nothing to do with the result; unless the
     program wants to hear of it."""
     after = program.after_batch
     if after is None:
         return program.rows.writeStream.format("noop")
-    return program.rows.writeStream.foreachBatch(lambda rows, batch: after(rows.collect(), batch))
+
+    def evaluate(rows: DataFrame, batch: int) -> None:
+        if not may_run():  # this process was frozen until now
+            raise NotHoldingError
+        after(rows.collect(), batch)
+
+    return program.rows.writeStream.foreachBatch(evaluate)
 
 
 class QueryKeeper:
-    """All persistent queries, and the thread that watches over them."""
+    """All persistent queries, and the thread that watches over them.
 
-    def __init__(self, initial_backoff: float, max_backoff: float) -> None:
+    They run while it is active, which is while `may_run` is true. It may become false at any
+    moment: that nothing runs then is the switch's business.
+    """
+
+    def __init__(
+        self,
+        initial_backoff: float,
+        max_backoff: float,
+        may_run: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.active = False
+        self._may_run = may_run
+        self._switch: DeadMansSwitch | None = None
+        self._switching = threading.Lock()
         self._queries: dict[str, PersistentQuery] = {}
         self._lock = threading.RLock()
         self._initial, self._max = initial_backoff, max_backoff
@@ -115,9 +150,47 @@ class QueryKeeper:
     def open(self) -> None:
         self._thread.start()
 
+    def activate(self, switch: DeadMansSwitch, seconds: float) -> None:
+        """Starts every query. `switch` stops them unless it is told otherwise in time."""
+        with self._switching:
+            self._switch = switch
+            switch.arm(seconds)
+        self.active = True
+        for query in self:
+            with self._lock:
+                if query.id in self._queries and query.streaming is None and not query.paused:
+                    self._start(query)
+
+    @property
+    def went_off(self) -> bool:
+        """Whether the switch has stopped the queries: they need another one to run again."""
+        return self._switch is not None and self._switch.fired
+
+    def renew(self, seconds: float) -> None:
+        """Queries may run for so long from now."""
+        with self._switching:
+            if self._switch is not None:
+                self._switch.arm(seconds)
+
+    def deactivate(self) -> None:
+        """Stops every query; they stay known, and go on here or elsewhere."""
+        self.active = False
+        with self._lock, ThreadPoolExecutor(STOPPING_THREADS) as threads:
+            list(threads.map(self._stop, self._queries.values()))
+            for query in self._queries.values():
+                query.retry_at, query.failures = None, 0
+        with self._switching:
+            if self._switch is not None:
+                self._switch.close()
+                self._switch = None
+
     def __iter__(self) -> Iterator[PersistentQuery]:
         with self._lock:
             return iter(list(self._queries.values()))
+
+    def all_known(self) -> list[PersistentQuery]:
+        """For who must not wait, even while queries are started."""
+        return list(self._queries.values())
 
     def get(self, id_: str) -> PersistentQuery | None:
         with self._lock:
@@ -127,47 +200,59 @@ class QueryKeeper:
         """Takes a query over and starts it; a failure to start is retried like any other."""
         with self._lock:
             self._queries[query.id] = query
-            self._start(query)
+            if self.active:
+                self._start(query)
 
     def remove(self, id_: str) -> PersistentQuery | None:
         with self._lock:
             query = self._queries.pop(id_, None)
         if query is not None:
-            query.stop()
+            self._stop(query)
         return query
 
     def pause(self, id_: str) -> None:
         with self._lock:
             query = self._queries[id_]
             query.paused = True
-        query.stop()
+        self._stop(query)
 
     def resume(self, id_: str) -> None:
         with self._lock:
             query = self._queries[id_]
             if query.paused:
                 query.paused = False
-                self._start(query)
+                if self.active:
+                    self._start(query)
 
     def close(self) -> None:
         """Lets running micro-batches finish; every query can go on from where it stands."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-        for query in self:
-            query.stop()
+        self.deactivate()
 
     def _start(self, query: PersistentQuery) -> None:
         try:
-            query.start()
+            query.start(self._may_run)
+            assert query.streaming is not None
+            if self._switch is not None:
+                self._switch.watch(query.streaming)
+        except NotHoldingError:
+            pass  # it is about to be deactivated
         except Exception as e:
             self._failed(query, reason_of(e))
+
+    def _stop(self, query: PersistentQuery) -> None:
+        running, switch = query.streaming, self._switch
+        query.stop()
+        if running is not None and switch is not None:
+            switch.forget(running)
 
     def _watch(self) -> None:
         while not self._stopping.wait(WATCH_SECONDS):
             for query in self:
                 with self._lock:
-                    if query.id in self._queries:
+                    if query.id in self._queries and self.active and self._may_run():
                         self._look_after(query)
             self._pace()
 
@@ -184,7 +269,9 @@ class QueryKeeper:
         if query.retry_at is not None:
             if now >= query.retry_at:
                 self._start(query)
-        elif query.streaming is not None and not query.streaming.isActive:
+        elif query.streaming is None:
+            self._start(query)
+        elif not query.streaming.isActive:
             failure = query.streaming.exception()
             self._failed(query, "the query ended" if failure is None else reason_of(failure))
         elif query.failures and now - query.started_at > self._max:

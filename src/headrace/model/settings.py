@@ -64,6 +64,13 @@ _SETTINGS = (
         "Where the REST API listens. Loopback unless told otherwise.",
     ),
     Setting(
+        "ksql.advertised.listener",
+        str,
+        None,
+        "Where other machines reach this server, as /clusterStatus tells them. Default: where it "
+        "listens, or the machine's name if that is everywhere.",
+    ),
+    Setting(
         "ksql.schema.registry.url",
         str,
         None,

@@ -147,7 +147,7 @@ class RunningServer:
         http = HttpServer(app, served)
         http.start()
         self._parts.callback(http.stop)
-        self.addresses["server"] = http.url
+        self.addresses["server"] = engine.addresses["server"] = http.url
         LOG.info("Listening: %s", self.addresses)
 
     def stop(self) -> None:

@@ -185,7 +185,7 @@ def _opened(world: World) -> Iterator[Engine]:
     finally:
         engine.close()
         with suppress(HeadraceError):  # it only spares the broker open files
-            own = (engine.log.topic, *_topics_of(world))
+            own = (engine.log.topic, engine.heartbeat.topic, *_topics_of(world))
             world.admin.delete_all(own)
 
 

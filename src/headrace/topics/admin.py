@@ -30,7 +30,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, yet
     TopicMetadata,
 )
 
-from headrace.topics.client import KafkaConnection, UnknownTopicError
+from headrace.topics.client import KafkaConnection, TopicExistsError, UnknownTopicError
 
 T = TypeVar("T")
 
@@ -112,6 +112,16 @@ class TopicAdmin:
     def create(self, spec: TopicSpec) -> None:
         new = _new_topic(spec)
         self._finish(spec.name, lambda: self._client.create_topics([new])[spec.name])
+        self._await_leaders(spec.name)
+
+    def ensure(self, spec: TopicSpec) -> None:
+        """The topic is there afterwards, whoever made it."""
+        if not self.exists(spec.name):
+            try:
+                self.create(spec)
+                return
+            except TopicExistsError:  # somebody was faster
+                pass
         self._await_leaders(spec.name)
 
     def create_all(self, specs: Sequence[TopicSpec]) -> None:

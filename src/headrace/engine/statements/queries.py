@@ -5,6 +5,7 @@ from __future__ import annotations
 from headrace.engine.push import PushQuery
 from headrace.engine.queries import PersistentQuery
 from headrace.engine.statements.handling import Asked, handles
+from headrace.engine.telling import address, told
 from headrace.model.entities import (
     Entity,
     ExplainedQuery,
@@ -24,10 +25,11 @@ from headrace.plan.query import Planned, plan_create_as, plan_insert_select, pla
 from headrace.sql import ast
 
 
-def query_info(query: PersistentQuery) -> QueryInfo:
+def query_info(asked: Asked, query: PersistentQuery) -> QueryInfo:
     node = query.planned.node
     sink, topic = (node.sink, node.topic) if isinstance(node, n.Write) else ("", "")
-    return QueryInfo(query.statement, (sink,), (topic,), query.id, {query.state: 1})
+    _, state, _ = told(asked.engine, query)
+    return QueryInfo(query.statement, (sink,), (topic,), query.id, {state: 1})
 
 
 def _push_info(query: PushQuery) -> QueryInfo:
@@ -39,19 +41,17 @@ def _queries(statement: ast.ListQueries, asked: Asked) -> Entity:
     engine = asked.engine
     pushes = list(engine.pushes.values())
     if statement.extended:
-        told = [_description(asked, q) for q in engine.queries]
-        return QueryDescriptionList(asked.text, (*told, *(_push(asked, q) for q in pushes)))
-    return QueryList(asked.text, (*map(query_info, engine.queries), *map(_push_info, pushes)))
-
-
-def _host(asked: Asked) -> str:
-    return asked.engine.addresses.get("server", "localhost").removeprefix("http://")
+        described = [_description(asked, q) for q in engine.queries]
+        return QueryDescriptionList(asked.text, (*described, *(_push(asked, q) for q in pushes)))
+    listed = [query_info(asked, query) for query in engine.queries]
+    return QueryList(asked.text, (*listed, *map(_push_info, pushes)))
 
 
 def _description(asked: Asked, query: PersistentQuery) -> QueryDescription:
     planned = query.planned
     node = planned.node
     own = asked.world.settings
+    host, state, errors = told(asked.engine, query)
     return QueryDescription(
         id=query.id,
         statement_text=query.statement,
@@ -64,9 +64,9 @@ def _description(asked: Asked, query: PersistentQuery) -> QueryDescription:
         overridden_properties={
             name: value for name, value in query.overrides.items() if own.text(name) != value
         },
-        ksql_host_query_status={_host(asked): query.state},
+        ksql_host_query_status={host: state},
         query_type=QueryType.PERSISTENT,
-        query_errors=tuple(query.errors),
+        query_errors=tuple(errors),
     )
 
 
@@ -81,7 +81,7 @@ def _push(asked: Asked, query: PushQuery) -> QueryDescription:
         topology="",
         execution_plan="",
         overridden_properties={},
-        ksql_host_query_status={_host(asked): QueryState.RUNNING},
+        ksql_host_query_status={address(asked.engine): QueryState.RUNNING},
         query_type=QueryType.PUSH,
     )
 

@@ -133,7 +133,7 @@ def describe(
 
 def _infos(asked: Asked, records: Sequence[QueryRecord]) -> tuple[QueryInfo, ...]:
     found = (asked.engine.queries.get(q.id) for q in records)
-    return tuple(query_info(q) for q in found if q is not None)
+    return tuple(query_info(asked, q) for q in found if q is not None)
 
 
 def _statistics(asked: Asked, topic: Topic | None) -> str:
