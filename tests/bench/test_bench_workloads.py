@@ -6,6 +6,7 @@ import pytest
 
 from headrace.bench.compare import difference, plain_json, written
 from headrace.bench.figures import SIDES
+from headrace.bench.flink import statements
 from headrace.bench.ground import covers, reached
 from headrace.bench.jobs import Size
 from headrace.bench.running import choose, families
@@ -113,3 +114,17 @@ def test_a_topic_that_is_read_twice_is_as_far_as_its_slower_reader():
     assert reached(None) == {}
     assert covers({"t": {"0": 5}}, {"t": {"0": 5, "1": 0}})
     assert not covers({"t": {"0": 4}}, {"t": {"0": 5}})
+
+
+# ------------------------------------------------------------------------------------ Flink
+
+
+def test_a_job_as_flink_reads_it():
+    (job,) = [job for job in JOBS if job.name == "stream-table-1000"]
+    topics = {"asked_1000": "asked_1000_50", "names_1000": "names_1000_1000"}
+    stream, table, sink, insert = statements(job.flink, topics, "out", "localhost:9092")
+    assert "'connector'='kafka'" in stream and "'scan.startup.mode'='earliest-offset'" in stream
+    assert "'connector'='upsert-kafka'" in table and "'scan.startup.mode'" not in table
+    assert all("'scan.bounded.mode'='latest-offset'" in text for text in (stream, table))
+    assert "scan" not in sink
+    assert insert.startswith("INSERT INTO `out` SELECT l.k, l.N, r.NAME FROM `asked_1000_50` l")

@@ -75,6 +75,10 @@ public final class StreamsJob {
     // What is cached goes on to the next step of a foreign-key join only with a commit.
     settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, job.equals("foreign-key") ? 200 : 2000);
     settings.put("auto.offset.reset", "earliest");
+    // So that threads that start at the same time do not wait long for one another.
+    settings.put("group.instance.id", sink);
+    settings.put("session.timeout.ms", 6000);
+    settings.put("heartbeat.interval.ms", 500);
     KafkaStreams streams = new KafkaStreams(builder.build(settings), settings);
     long began = System.nanoTime();
     streams.start();

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
-from headrace.bench import chart, report
+from headrace.bench import chart, flink, report
 from headrace.bench.figures import Results, Row
+from headrace.bench.ground import ground
 from headrace.bench.jobs import Job
+from headrace.bench.machine import about
 from headrace.bench.measures import Measure
+from headrace.bench.running import Runner, choose
 from headrace.bench.workloads import JOBS, MEASURES
 
 OK, FAILED = 0, 1
@@ -44,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=Path("build") / "bench",
     )
     parser.add_argument(
+        "--with-flink",
+        action="store_true",
+        help="install Flink (700 MB) if it is not there; once there, it is always a side",
+    )
+    parser.add_argument(
         "--add",
         action="store_true",
         help="keep the rows of an earlier run in DIR that this one does not measure",
@@ -60,31 +69,50 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         show_list()
         return OK
-    # These need Spark; the list does not.
-    from headrace.bench.ground import ground
-    from headrace.bench.machine import about
-    from headrace.bench.running import Runner, choose
-
     workloads = choose(args.names, args.quick)
     repeats = args.repeats or (1 if args.quick else REPEATS)
     earlier = _earlier(args.out) if args.add else Results(())
     facts = about(repeats)
     rows: list[Row] = []
     problems: list[str] = []
-    console = Console()
-    with ExitStack() as files:
-        tell = _teller()
-        at = files.enter_context(ground(tell))
-        runner = Runner(at, repeats, files, tell, args.records, args.quick, problems)
-        for row in runner.run(workloads):
-            rows.append(row)
-            # What is known is kept, should the rest be broken off.
-            write(args.out, Results(tuple(rows), facts).with_earlier(earlier))
-    report.show(console, Results(tuple(rows), facts))
+    tell = _teller()
+    if args.with_flink:
+        flink.install(tell)
+    try:
+        with _ended_in_order(), ExitStack() as files:
+            at = files.enter_context(ground(tell))
+            runner = Runner(at, repeats, files, tell, args.records, args.quick, problems)
+            for row in runner.run(workloads):
+                rows.append(row)
+                write(args.out, Results(tuple(rows), facts).with_earlier(earlier))
+    finally:
+        # Also of a run that was broken off.
+        if rows:
+            _show(Results(tuple(rows), facts), problems, args.out)
+    return FAILED if problems else OK
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Who ends the run by a signal gets what is known by then, and nothing is left running."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(results: Results, problems: Sequence[str], out: Path) -> None:
+    # A file has no width of its own; a table wants one.
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    report.show(console, results)
     for problem in problems:
         console.print(problem, style="red", markup=False)
-    console.print(f"Written: {args.out / PAGE}, {args.out / JSON}, {args.out / CHART}")
-    return FAILED if problems else OK
+    console.print(f"Written: {out / PAGE}, {out / JSON}, {out / CHART}")
 
 
 def show_list() -> None:

@@ -81,12 +81,21 @@ HandForm = Callable[[Reading], Hand]
 
 
 @dataclass(frozen=True)
+class FlinkSql:
+    """A job as one writes it for Flink SQL: the columns of its sources and its sink, the key's
+    first and named `k`, and the query. What has a primary key is a table."""
+
+    sources: Mapping[str, str]
+    sink: str
+    select: str
+
+
+@dataclass(frozen=True)
 class Job:
     """The same work for every side. `select` names its sources in braces.
 
-    `streams` is the job's name in StreamsJob.java; `flink` the statement for Flink SQL. A side
-    without a form says why. Outputs are compared as streams (the same records) or as tables (the
-    same last record of every key).
+    `streams` is the job's name in StreamsJob.java. A side without a form says why. Outputs are
+    compared as streams (the same records) or as tables (the same last record of every key).
     """
 
     name: str
@@ -97,7 +106,7 @@ class Job:
     makes: Literal["STREAM", "TABLE"] = "STREAM"
     by_hand: HandForm | Absent | None = None
     streams: str | Absent | None = None
-    flink: str | Absent | None = None
+    flink: FlinkSql | Absent | None = None
     bars: tuple[Bar, ...] = ()
     records: int = 300_000
     properties: Mapping[str, object] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -11,15 +10,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from headrace.bench.figures import STREAMS, Absent
 from headrace.bench.ground import Ground
+from headrace.bench.jars import ensure
 from headrace.bench.jobs import Job, Size
 from headrace.bench.sides import topics_of
 from headrace.model.errors import HeadraceError
-from headrace.topics.jars import IVY_SETTINGS, _ivy_jar, _proxy_options, ensure_jars, home
+from headrace.topics.jars import ensure_jars
 from headrace.topics.java import find_java
 
 VERSION = "4.3.0"
@@ -54,7 +53,7 @@ class KafkaStreams:
     @cached_property
     def _unfetched(self) -> str | None:
         try:
-            jars()
+            ensure(PINS)
         except HeadraceError as e:
             return str(e)
         return None
@@ -62,7 +61,7 @@ class KafkaStreams:
     @cached_property
     def _class_path(self) -> str:
         classes = self._files.enter_context(tempfile.TemporaryDirectory(prefix="headrace-bench-"))
-        path = os.pathsep.join(map(str, [*jars(), *ensure_jars().broker, classes]))
+        path = os.pathsep.join(map(str, [*ensure(PINS), *ensure_jars().broker, classes]))
         with resources.as_file(resources.files(__package__) / "StreamsJob.java") as source:
             subprocess.run(["javac", "-cp", path, "-d", classes, str(source)], check=True)
         return path
@@ -125,37 +124,3 @@ class KafkaStreams:
                 finally:
                     if process.poll() is None:
                         process.kill()
-
-
-def jars() -> list[Path]:
-    """Fetched once, and checked."""
-    directory = home() / "jars" / "bench"
-    wanted = {name: directory / "{1}-{2}.jar".format(*name.split(":")) for name in PINS}
-    missing = [name for name, path in wanted.items() if not _intact(path, PINS[name])]
-    if missing:
-        _fetch(missing, directory)
-    if lost := [name for name in missing if not _intact(wanted[name], PINS[name])]:
-        raise HeadraceError(f"{', '.join(lost)} could not be fetched")
-    return list(wanted.values())
-
-
-def _intact(path: Path, sha256: str) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
-
-
-def _fetch(names: list[str], directory: Path) -> None:
-    lines = [
-        f'<dependency org="{o}" name="{n}" rev="{r}" conf="default->default" transitive="false"/>'
-        for o, n, r in (name.split(":") for name in names)
-    ]
-    with tempfile.TemporaryDirectory() as work:
-        settings = os.environ.get("HEADRACE_IVY_SETTINGS") or f"{work}/settings.xml"
-        Path(f"{work}/settings.xml").write_text(IVY_SETTINGS)
-        Path(f"{work}/ivy.xml").write_text(
-            '<ivy-module version="2.0"><info organisation="headrace" module="bench"/>'
-            f"<dependencies>{''.join(lines)}</dependencies></ivy-module>"
-        )
-        command = [str(find_java().executable), *_proxy_options(), "-jar", str(_ivy_jar())]
-        command += ["-settings", settings, "-ivy", f"{work}/ivy.xml", "-cache", f"{work}/cache"]
-        command += ["-retrieve", f"{directory}/[artifact]-[revision].[ext]"]
-        subprocess.run(command, check=False, capture_output=True)

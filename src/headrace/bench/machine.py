@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from headrace import __version__
-from headrace.bench import kafka_streams
+from headrace.bench import flink, kafka_streams
 from headrace.topics.jars import pins
 from headrace.topics.java import find_java
 
@@ -26,6 +26,7 @@ def about(repeats: int) -> dict[str, str]:
                 f"PySpark {version('pyspark')}",
                 f"Kafka {broker}",
                 f"Kafka Streams {kafka_streams.VERSION}",
+                f"Flink {flink.VERSION}",
                 f"Python {platform.python_version()}",
                 f"Java {find_java().version}",
             ]

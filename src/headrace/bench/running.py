@@ -9,6 +9,7 @@ from itertools import groupby
 
 from headrace.bench import compare
 from headrace.bench.figures import HEADRACE, SIDES, Absent, Cell, Row, samples
+from headrace.bench.flink import Flink
 from headrace.bench.ground import Ground
 from headrace.bench.jobs import Job, Size
 from headrace.bench.kafka_streams import KafkaStreams
@@ -70,6 +71,7 @@ class Runner:
             Ours(self.at),
             ByHand(self.at),
             KafkaStreams(self.at, self.files),
+            Flink(self.at),
         )
 
     def run(self, workloads: Sequence[Workload]) -> Iterator[Row]:
@@ -138,8 +140,8 @@ class Turns:
     def warm_up(self) -> None:
         size = Size(min(WARM_UP_RECORDS, self.size.records), warm_up=True)
         for side in list(self.sides):
-            if isinstance(side, KafkaStreams):
-                continue  # it warms up itself, in its own process
+            if isinstance(side, KafkaStreams | Flink):
+                continue  # they warm up themselves, in processes of their own
             self._seconds(side, size, self._sink(side, "warm"))
             self._forget(self._sink(side, "warm"))
 

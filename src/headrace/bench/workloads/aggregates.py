@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import functions as F
 
 from headrace.bench.figures import BY_HAND, STREAMS, Absent, Bar
-from headrace.bench.jobs import Hand, HandForm, Job, Reading, Source
+from headrace.bench.jobs import FlinkSql, Hand, HandForm, Job, Reading, Source
 
 MILLION = 1_000_000
 TOTALS = "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM {%s} %sGROUP BY k"
@@ -60,7 +60,11 @@ def aggregate(keys: int, bars: tuple[Bar, ...], quick: bool = False) -> Job:
         makes="TABLE",
         by_hand=_totals(source.name),
         streams="aggregate",
-        flink="aggregate",
+        flink=FlinkSql(
+            {source.name: "k STRING, N BIGINT, WORD STRING"},
+            "k STRING, C BIGINT, S BIGINT, PRIMARY KEY (k) NOT ENFORCED",
+            f"SELECT k, COUNT(*), SUM(N) FROM {{{source.name}}} GROUP BY k",
+        ),
         bars=bars,
         records=MILLION,
         quick=quick,
@@ -93,7 +97,6 @@ JOBS = (
         makes="TABLE",
         by_hand=_windows(_TEN_THOUSAND.name),
         streams="tumbling",
-        flink="tumbling",
         bars=(Bar(50_000),),
         quick=True,
     ),

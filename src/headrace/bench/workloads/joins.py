@@ -6,10 +6,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headrace.bench.figures import STREAMS, Absent, Bar
-from headrace.bench.jobs import EARLIER, Hand, Job, Reading, Source
+from headrace.bench.jobs import EARLIER, FlinkSql, Hand, Job, Reading, Source
 
 MILLION, KEYS = 1_000_000, 10_000
 JOINED = "SELECT l.k AS k, l.{a} AS a, r.{b} AS b FROM {{{left}}} l {how} {{{right}}} r {on}"
+
+
+# For Flink: a record's time, and that a table is one.
+_TIME = "ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', WATERMARK FOR ts AS ts"
+_KEY = "PRIMARY KEY (k) NOT ENFORCED"
 
 
 def stream(name: str, keys: int) -> Source:
@@ -49,7 +54,15 @@ def lookup(rows: int, quick: bool = False) -> Job:
         ),
         by_hand=_NO_TABLES,
         streams="lookup",
-        flink="lookup",
+        flink=FlinkSql(
+            {
+                left.name: f"k STRING, N BIGINT, {_TIME}",
+                right.name: f"k STRING, NAME STRING, F STRING, {_TIME}, {_KEY}",
+            },
+            "k STRING, A BIGINT, B STRING",
+            f"SELECT l.k, l.N, r.NAME FROM {{{left.name}}} l LEFT JOIN {{{right.name}}} "
+            "FOR SYSTEM_TIME AS OF l.ts AS r ON l.k = r.k",
+        ),
         bars=(Bar(1.0, STREAMS),),
         records=MILLION,
         quick=quick,

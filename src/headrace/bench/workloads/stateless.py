@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.bench.figures import BY_HAND, Absent, Bar
-from headrace.bench.jobs import Hand, Headers, Job, Reading, Source
+from headrace.bench.jobs import FlinkSql, Hand, Headers, Job, Reading, Source
 
 MILLION = 1_000_000
 
@@ -94,7 +94,11 @@ JOBS = (
         FILTERED % "orders",
         by_hand=_filtered_json,
         streams="filter",
-        flink="filter",
+        flink=FlinkSql(
+            {"orders": "k STRING, ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"},
+            "k STRING, ID INT, NAME STRING, TWICE DOUBLE",
+            "SELECT k, ID, NAME, AMOUNT * 2 FROM {orders} WHERE AMOUNT > 100",
+        ),
         bars=(Bar(0.9, BY_HAND),),
         records=MILLION,
         quick=True,
