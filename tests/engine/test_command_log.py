@@ -25,6 +25,7 @@ def test_a_command_says_the_same_after_its_way_through_kafka():
         query_id="CSAS_S_7",
         starts={"r": {0: 4, 1: 5}},
         expects=7,
+        text="create stream s as select * from r;",
     )
     assert recorded(command, 7) == replace(command, sequence=7)
 

@@ -31,7 +31,8 @@ _BEFORE_CAPTURE: Mapping[str, object] = {
 
 @dataclass(frozen=True)
 class Command:
-    """`id` is ksqlDB's command id (`stream/NAME/create`); `query_id` names the query it starts,
+    """`id` is ksqlDB's command id (`stream/NAME/create`); `text` is the statement as the user wrote
+    it, which is what users are shown; `query_id` names the query it starts,
     `starts` where that begins to read, by topic and partition. `sequence` is its offset, `expects`
     the one that its author expected; None for any."""
 
@@ -43,6 +44,7 @@ class Command:
     starts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     sequence: int = -1
     expects: int | None = None
+    text: str | None = None
 
     @property
     def counts(self) -> bool:
@@ -58,6 +60,7 @@ class Command:
                 "queryId": self.query_id,
                 "starts": {topic: dict(offsets) for topic, offsets in self.starts.items()},
                 "expects": self.expects,
+                "text": self.text,
             }
         ).encode()
 
@@ -86,6 +89,7 @@ class Command:
                 },
                 sequence=record.offset,
                 expects=None if body.get("expects") is None else int(body["expects"]),
+                text=body.get("text"),
             )
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"it is not a command ({e!r})") from None

@@ -171,7 +171,7 @@ class Engine:
             self._end(command)
             return
         settings = {k: _text(v) for k, v in command.settings.items() if v is not None}
-        intent = Intent(command.statement, settings, command.sequence)
+        intent = Intent(command.text or command.statement, settings, command.sequence)
         try:
             statement = parse_statement(command.statement)
             change = plan_change(statement, self.catalog, intent, RecordedOutside(self.world))
@@ -335,6 +335,7 @@ class Engine:
             query_id=change.starts.id if change.starts else None,
             starts={topic: dict(offsets) for topic, offsets in starts.items()},
             expects=self._next_sequence,
+            text=change.text,
         )
 
     def _apply(self, change: Change, starts: Starts) -> None:

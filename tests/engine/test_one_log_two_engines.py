@@ -1,0 +1,226 @@
+"""Two engines on one command log, which is pretended, as are the topics; neither runs queries."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from headrace.engine.engine import Engine
+from headrace.engine.world import World
+from headrace.model.errors import HeadraceError
+from headrace.model.requests import Request
+from headrace.model.settings import Settings
+from headrace.topics.admin import Topic
+from headrace.topics.client import KafkaConnection
+
+
+class Log:
+    """A command log that all engines of a test share. `meanwhile` happens before an append."""
+
+    topic = "commands"
+
+    def __init__(self):
+        self.commands = []
+        self.lock = threading.Lock()
+        self.meanwhile = lambda: None
+
+    def append(self, command):
+        happens, self.meanwhile = self.meanwhile, lambda: None
+        happens()
+        with self.lock:
+            done = replace(command, sequence=len(self.commands))
+            self.commands.append(done)
+            return done
+
+    def follow(self, start, stop):
+        while not stop.wait(0.005):
+            while start < len(self.commands):
+                yield self.commands[start]
+                start += 1
+
+    def end(self):
+        return len(self.commands)
+
+
+class Topics:
+    def __init__(self):
+        self.found = {"orders": Topic("orders", (1,))}
+        self.deleted = []
+
+    def topics(self, include_internal=False):
+        return dict(self.found)
+
+    def exists(self, name):
+        return name in self.found
+
+    def describe(self, name):
+        return self.found[name]
+
+    def create(self, spec):
+        self.found[spec.name] = Topic(spec.name, (1,) * spec.partitions)
+
+    def delete(self, name):
+        self.deleted.append(name)
+        del self.found[name]
+
+    def begin_offsets(self, name):
+        return {0: 0}
+
+    end_offsets = begin_offsets
+
+
+class Others:
+    """A heartbeat that knows of another server, and of none that runs queries."""
+
+    def holds(self):
+        return False
+
+    def holding(self):
+        return None
+
+    def others(self):
+        return ["another"]
+
+    def await_applied(self, sequence, timeout):
+        return True
+
+    def nudge(self):
+        pass
+
+
+class Service:
+    def __init__(self, directory):
+        self.log = Log()
+        self.topics = Topics()
+        self.engines = []
+        for name in "ab":
+            world = World(
+                settings=Settings({}),
+                kafka=KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}, timeout=5),
+                admin=self.topics,
+                registry=None,
+                spark=None,
+                state_dir=str(directory / "state"),
+                data_dir=directory / name,
+            )
+            engine = Engine(world)
+            engine.log = engine._following._log = self.log
+            engine.heartbeat = Others()
+            engine._following.open(0)
+            self.engines.append(engine)
+
+    def settled(self):
+        """The catalogs, once all engines have read the log."""
+        deadline = time.monotonic() + 5
+        while any(e.position < self.log.end() for e in self.engines):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        return [e.catalog for e in self.engines]
+
+
+@pytest.fixture
+def service(tmp_path):
+    made = Service(tmp_path)
+    yield made
+    for engine in made.engines:
+        engine._following.close()
+        engine._identity.release()
+
+
+def run(engine, text):
+    try:
+        (entity,) = engine.execute(Request(text))
+    except HeadraceError as e:
+        return str(e)
+    return entity.to_json().get("commandStatus", entity.to_json())["message"]
+
+
+ORDERS = (
+    "CREATE STREAM orders (id INT KEY, n INT) WITH (kafka_topic='orders', value_format='JSON');"
+)
+COPY = "CREATE STREAM copy AS SELECT * FROM orders;"
+
+
+def test_what_one_is_told_the_other_knows(service):
+    a, b = service.engines
+    assert run(a, ORDERS) == "Stream created"
+    assert run(b, COPY) == "Created query with ID CSAS_COPY_1"
+    for catalog in service.settled():
+        assert [s.name for s in catalog.sources()] == ["ORDERS", "COPY"]
+    assert [q.id for q in a.queries] == [q.id for q in b.queries] == ["CSAS_COPY_1"]
+    assert a.command_status("stream/COPY/create") == b.command_status("stream/COPY/create")
+    run(a, "PAUSE CSAS_COPY_1;")
+    service.settled()
+    assert [q.paused for q in b.queries] == [True]
+    run(b, "TERMINATE CSAS_COPY_1;")
+    service.settled()
+    assert list(a.queries) == list(b.queries) == []
+
+
+def test_who_comes_second_is_planned_anew_and_gets_the_number_of_its_place(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    service.log.meanwhile = lambda: run(b, "CREATE TYPE t AS STRUCT<x INT>;")
+    assert run(a, COPY) == "Created query with ID CSAS_COPY_3"
+    assert [c.counts for c in service.log.commands] == [True, True, False, True]
+    one, other = service.settled()
+    assert one.queries == other.queries and one.type("T") == other.type("T") is not None
+
+
+def test_who_comes_second_is_refused_if_it_does_not_fit_any_more(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    service.log.meanwhile = lambda: run(b, "DROP STREAM orders;")
+    assert "ORDERS does not exist" in run(a, COPY)
+    assert service.topics.deleted == ["COPY"]  # a rejected statement leaves nothing behind
+    for catalog in service.settled():
+        assert list(catalog.sources()) == []
+
+
+def test_the_topic_of_who_was_faster_stays(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    service.log.meanwhile = lambda: run(b, COPY)
+    assert "A stream with the same name already exists" in run(a, COPY)
+    assert service.topics.deleted == []
+    assert [c.counts for c in service.log.commands] == [True, True, False]
+
+
+def test_a_crowd_of_statements_that_exclude_each_other(service):
+    run(service.engines[0], ORDERS)
+
+    def create(i):
+        return run(service.engines[i % 2], f"CREATE STREAM s{i // 4} AS SELECT * FROM orders;")
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(create, range(24)))
+    made = [text for text in answers if text.startswith("Created query")]
+    assert len(made) == 6, answers
+    assert all("already exists" in text for text in answers if text not in made)
+    one, other = service.settled()
+    assert one.queries == other.queries and len(one.queries) == 6
+    counted = [c for c in service.log.commands if c.counts]
+    assert {c.query_id for c in counted[1:]} == {text.split()[-1] for text in made}
+
+
+def test_what_only_one_server_does_is_not_done_here(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    run(b, COPY)
+    assert "was dropped" in run(a, "DROP STREAM copy DELETE TOPIC;")
+    assert service.topics.deleted == []
+    service.settled()
+    assert list(b.queries) == []
+
+
+def test_the_end_of_the_service_is_the_end_for_all(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    a.terminate_cluster([])
+    service.settled()
+    assert run(b, COPY) == run(a, COPY) == "The server is already shut down"
+    assert list(b.catalog.sources()) == []
