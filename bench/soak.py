@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ground import ground
-
+from headrace.bench.ground import ground
 from headrace.client import Client
 from headrace.server.launch import RunningServer
 
@@ -158,7 +157,7 @@ def _quiet(server: RunningServer) -> None:
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
     connections = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
-    with ground() as on:
+    with ground(lambda text: print(text, file=sys.stderr)) as on:
         prepare(on.client)
         count, before, after = soak(on.server, seconds, connections)
         print(f"{count} connections in {seconds:.0f} s, {connections} at a time")

@@ -75,7 +75,9 @@ def test_families_take_turns_together():
 
 @pytest.mark.parametrize("call", [*functions.MAPPED, *functions.BATCHED], ids=lambda c: c.title)
 def test_every_function_resolves(call):
-    REGISTRY.resolve(call.function, [call._type(a) for a in call.args])
+    resolution = REGISTRY.resolve(call.function, [call._type(a) for a in call.args])
+    parameters, _ = resolution.finish({})
+    assert len(parameters) == len(call.args)
 
 
 # --------------------------------------------------------------------------------- outputs
