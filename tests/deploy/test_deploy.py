@@ -4,9 +4,12 @@ against Kubernetes' own schema, references between them, settings, and the image
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import kubernetes_validate
 import pytest
@@ -132,3 +135,16 @@ def test_a_container_is_an_executor_if_spark_says_so(tmp_path):
     options = dict(zip(executor[8::2], executor[9::2], strict=True))
     assert options["--driver-url"] == "spark://driver"
     assert options["--podName"] == "pod"
+
+
+def test_the_executors_options_are_those_that_spark_knows():
+    jars = Path(find_spec("pyspark").origin).parent / "jars"
+    (jar,) = jars.glob("spark-kubernetes_*.jar")
+    script = (DEPLOY / "entrypoint.sh").read_text()
+    with ZipFile(jar) as classes:
+        backend = "org/apache/spark/scheduler/cluster/k8s/KubernetesExecutorBackend$.class"
+        names = "org/apache/spark/deploy/k8s/Constants$.class"
+        for option in re.findall(r"^  (--\w\S+)", script, re.MULTILINE):
+            assert option.encode() in classes.read(backend), option
+        for variable in re.findall(r"\bSPARK_\w+", script):
+            assert variable.encode() in classes.read(names), variable

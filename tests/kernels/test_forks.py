@@ -12,11 +12,11 @@ from pathlib import Path
 
 from headrace.spark.forks import MODULE
 
-# A server's part in it: it names the script, and lives until it is told to end.
+# A server's part in it: it names the path, and lives until it is told to end.
 OWNER = """
 import sys
-from headrace.spark.forks import forking_python
-print(forking_python(), flush=True)
+from headrace.spark.forks import forking_path
+print(forking_path(), flush=True)
 sys.stdin.read()
 """
 
@@ -26,13 +26,18 @@ def test_a_stateful_operators_process_is_forked_and_others_are_started():
         [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
-        python = Path(owner.stdout.readline().strip())
-        started = subprocess.run([python, "-c", "print(1)"], capture_output=True, text=True)
+        path = Path(owner.stdout.readline().strip())
+        usual = {**os.environ, "PYTHONPATH": f"{path}{os.pathsep}{os.environ['PYTHONPATH']}"}
+        started = subprocess.run(
+            [sys.executable, "-c", "print(1)"], capture_output=True, text=True, env=usual
+        )
         assert started.stdout == "1\n"
-        until(lambda: (python.parent / "socket").exists())
+        until(lambda: (path / "socket").exists())
         with socket.create_server(("127.0.0.1", 0)) as spark:
             spark.settimeout(20)
-            asked = subprocess.Popen([python, "-m", MODULE], env=environment(spark))
+            asked = subprocess.Popen(
+                [sys.executable, "-m", MODULE], env={**usual, **told_by(spark)}
+            )
             connection, _ = spark.accept()
             with connection, connection.makefile("rb") as file:
                 (length,) = struct.unpack("!i", file.read(4))
@@ -45,14 +50,12 @@ def test_a_stateful_operators_process_is_forked_and_others_are_started():
     finally:
         owner.stdin.close()
         owner.wait(20)
-    until(lambda: not python.parent.exists())
+    until(lambda: not path.exists())
 
 
-def environment(spark: socket.socket) -> dict[str, str]:
-    port = str(spark.getsockname()[1])
+def told_by(spark: socket.socket) -> dict[str, str]:
     return {
-        **os.environ,
-        "PYTHON_WORKER_FACTORY_PORT": port,
+        "PYTHON_WORKER_FACTORY_PORT": str(spark.getsockname()[1]),
         "PYTHON_WORKER_FACTORY_SECRET": "secret",
     }
 

@@ -89,7 +89,7 @@ def show(server: RunningServer) -> int:
         for entity in client.execute(script):
             status = entity.get("commandStatus", {})
             print(f"  {entity.get('commandId', ''):<28} {status.get('message', '')}")
-    _produce(server.kafka)
+    produce(server.kafka)
     print("\n-- went in\n")
     for key, value, trace, _ in ORDERS:
         header = f"   trace-id: {trace}" if trace else ""
@@ -107,7 +107,8 @@ def demo_script() -> str:
     return (resources.files("headrace.cli") / "demo.sql").read_text()
 
 
-def _produce(kafka: str) -> None:
+def produce(kafka: str) -> None:
+    """Writes the demo's records."""
     from headrace.topics.client import KafkaConnection
     from headrace.topics.records import NewRecord, RecordWriter
 

@@ -23,7 +23,7 @@ from headrace.engine.prepared import PreparedLookups
 from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import SIDES, Provisioned
 from headrace.engine.pulling import PullAnswer, PullQueries
-from headrace.engine.push import PushQuery, new_push_id
+from headrace.engine.push import PushQuery, new_push_id, push_checkpoint
 from headrace.engine.queries import PersistentQuery, QueryKeeper
 from headrace.engine.running import Starts, answer_program, persistent_program, starting_offsets
 from headrace.engine.session import Session
@@ -483,6 +483,7 @@ class Engine:
             planned.schema,
             planned.node.kind,
             rows,
+            push_checkpoint(self.world.spark, self.world.state_dir, id_),
             query.limit,
             self._push_ended,
             self.processing_log.write,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import queue
-import shutil
 import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.engine.failures import reason_of
@@ -18,12 +18,21 @@ from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
 from headrace.model.sources import SourceKind
 from headrace.spark.answers import result_rows
+from headrace.spark.checkpoint import forget
+from headrace.spark.session import is_local
 
 BUFFERED_BATCHES = 8
 
 
 def new_push_id() -> str:
     return f"transient_{uuid.uuid4().hex[:20]}"
+
+
+def push_checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:
+    """Where a push query keeps its state: here, or where all executors find it."""
+    if is_local(str(spark.sparkContext.master)):
+        return tempfile.mkdtemp(prefix="headrace-push-")
+    return f"{state_dir}/push/{id_}"
 
 
 class PushQuery:
@@ -42,6 +51,7 @@ class PushQuery:
         schema: Schema,
         of: SourceKind,
         rows: DataFrame,
+        checkpoint: str,
         limit: int | None,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
@@ -57,16 +67,16 @@ class PushQuery:
         self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
         self._closing = threading.Event()
         self._over = limit == 0
-        self._checkpoint = tempfile.mkdtemp(prefix="headrace-push-")
+        self._forget = partial(forget, rows.sparkSession, checkpoint)
         try:
             self._streaming: StreamingQuery = (
                 rows.writeStream.foreachBatch(self._take)
-                .option("checkpointLocation", self._checkpoint)
+                .option("checkpointLocation", checkpoint)
                 .outputMode("update")
                 .start()
             )
         except BaseException:
-            shutil.rmtree(self._checkpoint, ignore_errors=True)
+            self._forget()
             raise
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
@@ -101,8 +111,8 @@ class PushQuery:
             return
         self._closing.set()
         self._streaming.stop()
-        shutil.rmtree(self._checkpoint, ignore_errors=True)
         self._ended(self)
+        self._forget()
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         rows = result_rows(batch, self.schema, self._log)

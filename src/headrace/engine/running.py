@@ -57,7 +57,7 @@ def context_for(
         entries=EntryWriter(
             query_id, settings.flag("ksql.logging.processing.rows.include"), keep_skipped
         ),
-        buckets=world.buckets,
+        buckets=int(settings["ksql.streams.state.buckets"] or world.buckets),
         coalesce=settings.number("cache.max.bytes.buffering") > 0,
         function_settings={
             name: settings[name] for name in settings if name.startswith("ksql.functions.")

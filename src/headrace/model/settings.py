@@ -42,6 +42,12 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError("Value must be at least 1")
+    return number
+
+
 _SETTINGS = (
     Setting(
         "ksql.service.id",
@@ -95,7 +101,8 @@ _SETTINGS = (
         str,
         None,
         "Where checkpoints and state go: any path that Spark's Hadoop file systems can write."
-        " Default: below the data directory.",
+        " Default: below the data directory. With executors on other machines there is no default:"
+        " it has to be a path that all of them share.",
     ),
     Setting(
         "ksql.streams.auto.offset.reset",
@@ -139,7 +146,15 @@ _SETTINGS = (
         int,
         500_000,
         "At most this many records in one micro-batch, so that a long backlog cannot fill the"
-        " memory.",
+        " memory. Spark knows it as maxOffsetsPerTrigger.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.streams.state.buckets",
+        _positive,
+        None,
+        "Into how many buckets the state of a new query's joins and aggregates is split: no more"
+        " tasks than that work on it at a time. It stays with the query. Default: 16.",
         editable=True,
     ),
     Setting(

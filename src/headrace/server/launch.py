@@ -14,13 +14,14 @@ from headrace.engine.engine import Engine
 from headrace.engine.world import World
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
+from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 from headrace.server import headless
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
 from headrace.server.page import PAGES
 from headrace.server.settings import Listener, ServerSettings
-from headrace.spark.session import start_session
+from headrace.spark.session import is_local, start_session
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
@@ -93,6 +94,7 @@ class RunningServer:
         settings = Settings(options.settings)
         file = settings.text("ksql.queries.file")
         statements = headless.read_statements(Path(file)) if file is not None else None
+        state_dir = _state_dir(settings, options.data_dir)
         options.data_dir.mkdir(parents=True, exist_ok=True)
         tell("Checking jars")
         jars = ensure_jars(tell)
@@ -132,7 +134,7 @@ class RunningServer:
             admin=admin,
             registry=_registry_client(registry_url, settings),
             spark=spark,
-            state_dir=settings.text("state.dir") or str(options.data_dir.resolve() / "state"),
+            state_dir=state_dir,
             data_dir=options.data_dir,
             cluster_id=admin.cluster_id(),
         )
@@ -159,6 +161,17 @@ def _port(given: int | None, default: int, purpose: str) -> int:
     if given is None:
         return port_or_free(default)
     return given if given == 0 else require_free(given, purpose)
+
+
+def _state_dir(settings: Settings, data_dir: Path) -> str:
+    told = settings.text("state.dir")
+    master = settings.spark().get("spark.master", "local")
+    if told is None and not is_local(master):
+        raise HeadraceError(
+            f"The executors of {master} need a place for states that they share: set state.dir to "
+            "a path that this machine and all of theirs can write."
+        )
+    return told or str(data_dir.resolve() / "state")
 
 
 def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:

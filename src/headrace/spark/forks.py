@@ -2,8 +2,11 @@
 
 When a query starts, Spark runs a Python process of its own for each stateful operator, to ask what
 state it will keep, and gives it ten seconds. It spends a second of CPU on imports alone; with many
-queries at once, as when a server starts, they would run out of time. So `PYSPARK_PYTHON` is a small
-script that lets a process which has imported everything fork instead. All else runs as usual.
+queries at once, as when a server starts, they would run out of time. So the Python processes that
+the driver's JVM starts find a module in their path that Python runs before all else: in such a
+process it lets one fork instead that has imported everything. All others run as usual.
+
+On a cluster, the Python of executors need not have anything installed here for that.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ import atexit
 import json
 import os
 import select
-import shlex
 import shutil
 import signal
 import socket
@@ -24,35 +26,35 @@ from pathlib import Path
 
 MODULE = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
-# Waits until the forked process has ended, which closes the connection.
-_CLIENT = """\
-import json, os, socket, sys
-with socket.socket(socket.AF_UNIX) as server:
-    server.connect(sys.argv[1])
-    server.sendall(json.dumps(dict(os.environ)).encode())
-    server.shutdown(socket.SHUT_WR)
-    server.recv(1)
+# Python runs it at start, wherever it is in the path. It waits until the forked process has ended,
+# which closes the connection.
+_CUSTOMIZE = """\
+import sys
+if {module!r} in sys.orig_argv:
+    import json, os, socket
+    with socket.socket(socket.AF_UNIX) as server:
+        try:
+            server.connect({socket!r})
+        except OSError:
+            pass  # not yet, or no more: this process does the work itself
+        else:
+            server.sendall(json.dumps(dict(os.environ)).encode())
+            server.shutdown(socket.SHUT_WR)
+            server.recv(1)
+            os._exit(0)
 """
 
-_SCRIPT = """\
-#!/bin/sh
-if [ "$2" = {module} ] && [ -S {socket} ]; then
-  exec {python} -I -S -c {client} {socket}
-fi
-exec {python} "$@"
-"""
-
-_python: Path | None = None
+_path: Path | None = None
 
 
-def forking_python() -> Path:
-    """The script to be used as Python's executable; its server lives as long as this process."""
-    global _python
-    if _python is None:
+def forking_path() -> Path:
+    """The directory to be put in Python's path; its server lives as long as this process."""
+    global _path
+    if _path is None:
         # Not below the data directory: the path of a socket must be short.
-        directory = Path(tempfile.mkdtemp(prefix="headrace-"))
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        listening = directory / "socket"
+        _path = Path(tempfile.mkdtemp(prefix="headrace-"))
+        atexit.register(shutil.rmtree, _path, ignore_errors=True)
+        listening = _path / "socket"
         command = [sys.executable, "-m", __name__, str(listening)]
         subprocess.Popen(
             command,
@@ -61,11 +63,9 @@ def forking_python() -> Path:
             stderr=subprocess.DEVNULL,  # what goes wrong there is told to Spark
             start_new_session=True,
         )
-        words = {"module": MODULE, "socket": listening, "python": sys.executable, "client": _CLIENT}
-        _python = directory / "python"
-        _python.write_text(_SCRIPT.format(**{k: shlex.quote(str(v)) for k, v in words.items()}))
-        _python.chmod(0o700)
-    return _python
+        text = _CUSTOMIZE.format(module=MODULE, socket=str(listening))
+        (_path / "sitecustomize.py").write_text(text)
+    return _path
 
 
 def serve(listening: Path) -> None:

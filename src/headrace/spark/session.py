@@ -1,17 +1,25 @@
-"""The Spark session: one per server, sized to the machine, quiet."""
+"""The Spark session: one per server, quiet, on this machine or on a cluster.
+
+On a cluster, executors get our jars and the package itself from the driver, through Spark. They
+find nothing else of the driver's machine: what they share are Kafka and the directory of states.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from headrace.spark.forks import forking_python
+from headrace.spark.bucket import DEFAULT_BUCKETS
+from headrace.spark.forks import forking_path
+from headrace.spark.package import DIRECTORY, write_package
 
 # What Headrace relies on; a user's `spark.*` settings may add to these but not change their sense.
 _SEMANTICS = {
@@ -54,10 +62,7 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.scheduler.mode": "FAIR",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.optimizer.excludedRules": _USELESS_RULES,
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
@@ -85,6 +90,26 @@ _DEFAULTS = {
     ),
 }
 
+# Java leaves methods of 8 kB interpreted; those that Spark makes of many columns are larger, and
+# six times slower so.
+_JAVA_OPTIONS = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
+
+# If the driver does all the work: sized to the machine.
+_HERE = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
+
+# If executors do it. There are as many tasks as buckets of state: a cluster may grow later, and
+# this number cannot.
+_ON_CLUSTER = {
+    "spark.sql.shuffle.partitions": str(DEFAULT_BUCKETS),
+    "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+}
+
+# Each persistent query has a pool of its own; what has none, push and pull queries, shares this one
+# and is treated fairly there too.
+_POOLS = """\
+<allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
+"""
+
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -107,39 +132,48 @@ logger.python.level = off
 """
 
 
+def is_local(master: str) -> bool:
+    """Whether the driver does all the work."""
+    return master == "local" or master.startswith("local[")
+
+
 def start_session(
     jars: Iterable[Path], settings: Mapping[str, str], work_dir: Path
 ) -> SparkSession:
     """Starts Spark (about 4 s). `settings` are the user's `spark.*` names and values."""
-    local = settings.get("spark.master", _DEFAULTS["spark.master"]).startswith("local")
-    os.environ["PYSPARK_PYTHON"] = str(forking_python()) if local else sys.executable
     # PySpark logs every failed call as JSON; whoever catches the failure reports it.
     logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    work_dir = work_dir.absolute()
     work_dir.mkdir(parents=True, exist_ok=True)
     log4j = work_dir / "log4j2.properties"
     log4j.write_text(_LOG4J)
-    paths = [str(j) for j in jars]
+    pools = work_dir / "pools.xml"
+    pools.write_text(_POOLS)
+    paths = [str(j.absolute()) for j in jars]
+    master = settings.get("spark.master", _DEFAULTS["spark.master"])
+    local = is_local(master)
+    address = "127.0.0.1" if local else _facing(master)
     merged = {
         **_DEFAULTS,
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.local.dir": str(work_dir / "tmp"),
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={work_dir} "
-            "-XX:+UseParallelGC -Xss4m -Djava.net.preferIPv6Addresses=false "
-            # Java leaves methods of 8 kB interpreted; those that Spark makes of many columns are
-            # larger, and six times slower so.
-            "-XX:-DontCompileHugeMethods"
+            f"-Djava.net.preferIPv6Addresses=false {_JAVA_OPTIONS}"
         ),
+        "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraClassPath": os.pathsep.join(paths),
-        "spark.jars": ",".join(paths),
+        **_placed(address),
+        **(_HERE if local else _ON_CLUSTER),
         **settings,
+        **({} if local else _brought(settings, paths, work_dir)),
         **_SEMANTICS,
     }
-    if not local:
-        merged.setdefault("spark.executorEnv.PYSPARK_PYTHON", sys.executable)
-    else:
-        del merged["spark.jars"]  # the driver's class path already has them
+    if address is not None:
+        os.environ.setdefault("SPARK_LOCAL_IP", address)
+    # What executors run; the driver's JVM runs the same for its own processes.
+    os.environ["PYSPARK_PYTHON"] = merged.get("spark.pyspark.python", sys.executable)
+    _put_in_path(str(forking_path()))
     builder = SparkSession.builder
     for name, value in merged.items():
         builder = builder.config(name, value)
@@ -147,6 +181,52 @@ def start_session(
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _placed(address: str | None) -> dict[str, str]:
+    """Where executors find the driver."""
+    if address is None:
+        return {}
+    return {"spark.driver.host": address, "spark.driver.bindAddress": address}
+
+
+def _brought(settings: Mapping[str, str], jars: list[str], work_dir: Path) -> dict[str, str]:
+    """What executors get from us, beside what the user has for them."""
+
+    def given(name: str, between: str = ",") -> list[str]:
+        return [each for each in settings.get(name, "").split(between) if each]
+
+    archives = given("spark.archives")
+    if not any(each.endswith(f"#{DIRECTORY}") for each in archives):
+        package = work_dir / "headrace.zip"
+        write_package(package)
+        archives.append(f"{package}#{DIRECTORY}")
+    paths = "spark.executorEnv.PYTHONPATH"
+    return {
+        "spark.archives": ",".join(archives),
+        "spark.jars": ",".join([*given("spark.jars"), *jars]),
+        paths: os.pathsep.join([DIRECTORY, *given(paths, os.pathsep)]),
+    }
+
+
+def _facing(master: str) -> str | None:
+    """The address of this machine that a standalone master sees; others tell Spark themselves."""
+    first = urlsplit(master.split(",")[0])
+    if first.scheme != "spark" or first.hostname is None:
+        return None
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((first.hostname, first.port or 7077))  # sends nothing
+        except OSError:
+            return None
+        return str(probe.getsockname()[0])
+
+
+def _put_in_path(directory: str) -> None:
+    """Of the Python processes that our JVM starts."""
+    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    path = [directory, *(each for each in others if each not in ("", directory))]
+    os.environ["PYTHONPATH"] = os.pathsep.join(path)
 
 
 @contextmanager
