@@ -20,8 +20,12 @@ from headrace.bench.sides import topics_of
 from headrace.model.errors import HeadraceError
 from headrace.topics.jars import home
 
-VERSION = "2.1.1"
-CONNECTOR = {"org.apache.flink:flink-sql-connector-kafka:4.0.1-2.0": "@SHA@"}
+VERSION = "2.2.1"
+CONNECTOR = {
+    "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2": (
+        "5605c691d11a501382c383fecba37a7a552467da5ab7ba904ef5d6f3d62c5616"
+    )
+}
 WARM_UP_RECORDS = 50_000
 PATIENCE_SECONDS = 600
 

@@ -19,6 +19,7 @@ class Run:
     repeats: int
     sides: tuple[Side, ...]
     tell: Callable[[str], None]
+    quick: bool = False
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,8 @@ class Runner:
         return min(workload.records, QUICK_RECORDS) if self.quick else workload.records
 
     def _measure(self, measure: Measure) -> Iterator[Row]:
-        run = Run(self.at, self._size(measure), self.repeats, self.sides, self.tell)
+        size = self._size(measure)
+        run = Run(self.at, size, self.repeats, self.sides, self.tell, self.quick)
         try:
             yield from measure.run(run)
         except Exception as e:  # one workload that fails must not take the others with it

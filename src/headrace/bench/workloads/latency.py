@@ -17,7 +17,7 @@ from headrace.bench.sides import Side, topics_of
 from headrace.bench.workloads import aggregates, joins, stateless
 from headrace.topics.records import NewRecord, RecordWriter
 
-TRIPS, SECONDS = 100, 10.0  # whichever comes first, but
+TRIPS, SECONDS, QUICK_SECONDS = 100, 10.0, 3.0  # whichever comes first, but
 FEWEST, WARM_UP = 9, 10
 QUIET_SECONDS = 3.0
 BACKLOG = 1_000
@@ -60,7 +60,7 @@ def _latency(run: Run) -> Iterator[Row]:
             if reason is not None:
                 half[side.name] = most[side.name] = Absent(reason)
                 continue
-            trips = _trips(run.at, side, way)
+            trips = _trips(run.at, side, way, QUICK_SECONDS if run.quick else SECONDS)
             run.tell(f"{side.name}: {len(trips)} records, p50 {percentile(trips, 50):.0f} ms")
             parts = max(1, min(run.repeats, len(trips) // 3))
             half[side.name] = samples(percentile(trips[i::parts], 50) for i in range(parts))
@@ -77,7 +77,7 @@ def _form(job: Job, side: Side) -> object:
     return forms.get(side.name, job.select)
 
 
-def _trips(at: Ground, side: Side, way: Way) -> list[float]:
+def _trips(at: Ground, side: Side, way: Way, seconds: float) -> list[float]:
     """Milliseconds of records that go in one after the other."""
     topics = topics_of(at, way.job, Size(BACKLOG))
     sink = at.sink(f"way_{way.name}_{side.name.lower().replace(' ', '_')}")
@@ -91,7 +91,7 @@ def _trips(at: Ground, side: Side, way: Way) -> list[float]:
         for i in range(WARM_UP + TRIPS):
             if i == WARM_UP:
                 since = time.monotonic()
-            if i >= WARM_UP + FEWEST and time.monotonic() - since > SECONDS:
+            if i >= WARM_UP + FEWEST and time.monotonic() - since > seconds:
                 break
             key, value = source.record(way.number + i * way.step)
             began = time.monotonic()
