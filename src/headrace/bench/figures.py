@@ -42,6 +42,8 @@ class Absent:
 
 Cell = Samples | Absent
 
+SHORT = Absent("left out, so that a run does not take too long; its neighbours have a figure")
+
 
 @dataclass(frozen=True)
 class Bar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headrace.bench.figures import STREAMS, Absent, Bar
+from headrace.bench.figures import SHORT, STREAMS, Absent, Bar
 from headrace.bench.jobs import EARLIER, FlinkSql, Hand, Job, Reading, Source
 
 MILLION, KEYS = 1_000_000, 10_000
@@ -44,6 +44,15 @@ def table(name: str, rows: int | None, keys: int) -> Source:
 def lookup(rows: int, quick: bool = False) -> Job:
     """A stream meets a table of so many rows."""
     left, right = stream(f"asked_{rows}", rows), table(f"names_{rows}", rows, rows)
+    flink = FlinkSql(
+        {
+            left.name: f"k STRING, N BIGINT, {_TIME}",
+            right.name: f"k STRING, NAME STRING, F STRING, {_TIME}, {_KEY}",
+        },
+        "k STRING, A BIGINT, B STRING",
+        f"SELECT l.k, l.N, r.NAME FROM {{{left.name}}} l LEFT JOIN {{{right.name}}} "
+        "FOR SYSTEM_TIME AS OF l.ts AS r ON l.k = r.k",
+    )
     return Job(
         f"stream-table-{rows}",
         f"stream-table join, {rows:,} rows",
@@ -54,15 +63,7 @@ def lookup(rows: int, quick: bool = False) -> Job:
         ),
         by_hand=_NO_TABLES,
         streams="lookup",
-        flink=FlinkSql(
-            {
-                left.name: f"k STRING, N BIGINT, {_TIME}",
-                right.name: f"k STRING, NAME STRING, F STRING, {_TIME}, {_KEY}",
-            },
-            "k STRING, A BIGINT, B STRING",
-            f"SELECT l.k, l.N, r.NAME FROM {{{left.name}}} l LEFT JOIN {{{right.name}}} "
-            "FOR SYSTEM_TIME AS OF l.ts AS r ON l.k = r.k",
-        ),
+        flink=flink if quick else SHORT,
         bars=(Bar(1.0, STREAMS),),
         records=MILLION,
         quick=quick,
@@ -85,6 +86,14 @@ def _within(read: Reading) -> Hand:
     rows = side("lefts", "A").join(side("rights", "B"), (F.col("k_A") == F.col("k_B")) & near)
     return Hand(
         rows.select(F.col("k_A").alias("key"), F.to_json(F.struct("A", "B")).alias("value"))
+    )
+
+
+def _flink_tables(on: str) -> FlinkSql:
+    return FlinkSql(
+        {name: f"k STRING, NAME STRING, F STRING, {_KEY}" for name in ("updates", "names")},
+        f"k STRING, A STRING, B STRING, {_KEY}",
+        f"SELECT l.k, l.NAME, r.NAME FROM {{updates}} l LEFT JOIN {{names}} r ON {on}",
     )
 
 
@@ -113,6 +122,12 @@ JOBS = (
         ),
         by_hand=_within,
         streams="streams",
+        flink=FlinkSql(
+            {name: f"k STRING, N BIGINT, {_TIME}" for name in ("lefts", "rights")},
+            "k STRING, A BIGINT, B BIGINT",
+            "SELECT l.k, l.N, r.N FROM {lefts} l JOIN {rights} r ON l.k = r.k "
+            "AND r.ts BETWEEN l.ts - INTERVAL '5' SECOND AND l.ts + INTERVAL '5' SECOND",
+        ),
     ),
     Job(
         "table-table",
@@ -130,6 +145,7 @@ JOBS = (
         makes="TABLE",
         by_hand=_NO_TABLES,
         streams="tables",
+        flink=_flink_tables("l.k = r.k"),
         bars=(Bar(50_000),),
     ),
     Job(
@@ -148,6 +164,7 @@ JOBS = (
         makes="TABLE",
         by_hand=_NO_TABLES,
         streams="foreign-key",
+        flink=_flink_tables("l.F = r.k"),
         bars=(Bar(50_000),),
     ),
 )
