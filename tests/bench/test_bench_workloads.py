@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headrace.bench.compare import difference, plain_json, written
+from headrace.bench.compare import difference, fingerprint, plain_json, written
 from headrace.bench.figures import SIDES
 from headrace.bench.flink import statements
 from headrace.bench.ground import covers, reached
@@ -100,6 +100,13 @@ def test_tables_are_equal_by_the_last_record_of_each_key():
     theirs = [(b"a", b"3")]
     assert difference(written(ours, True, plain_json), written(theirs, True, plain_json)) is None
     assert difference(written(ours, True, bytes), written([(b"a", b"4")], True, bytes))
+
+
+def test_a_fingerprint_knows_records_and_not_their_order():
+    records = [(b"a", b"1"), (b"b", b"2"), (b"a", b"1")]
+    assert fingerprint(records, False) == fingerprint(records[::-1], False)
+    assert fingerprint(records, False) != fingerprint(records[:2], False)
+    assert fingerprint(records, True) == fingerprint([*records[:2], (b"c", None)], True)
 
 
 # ---------------------------------------------------------------------------------- progress

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from headrace.bench.ground import Ground
 from headrace.bench.jobs import Job
@@ -18,8 +18,23 @@ Written = Mapping[tuple[bytes | None, object], int]
 def written(records: Records, table: bool, plain: Callable[[bytes], object]) -> Written:
     if not table:
         return Counter((key, None if v is None else plain(v)) for key, v in records)
-    last: dict[bytes | None, bytes | None] = dict(records)
-    return {(key, plain(value)): 1 for key, value in last.items() if value is not None}
+    return {(key, plain(value)): 1 for key, value in _last(records)}
+
+
+def fingerprint(records: Records, table: bool) -> tuple[int, int]:
+    """The same for the same records in any order; little to keep, however many there are."""
+    count = total = 0
+    for record in _last(records) if table else records:
+        count += 1
+        total = (total + hash(record)) & (2**64 - 1)
+    return count, total
+
+
+def _last(records: Records) -> Iterator[tuple[bytes | None, bytes]]:
+    """Of each key the last record, unless that deletes it."""
+    for key, value in dict(records).items():
+        if value is not None:
+            yield key, value
 
 
 def plain_json(value: bytes) -> object:
@@ -56,11 +71,15 @@ def _shown(row: tuple[bytes | None, object] | None) -> str:
     return f"{key!r}: {sorted(value) if isinstance(value, frozenset) else value}"
 
 
-def read(at: Ground, job: Job, topic: str) -> Written:
-    records = RecordReader(at.kafka, at.admin).read(topic)
-    json_ = "DELIMITED" not in job.with_ and "DELIMITED" not in job.sources[0].properties
-    return written(
-        ((r.key, r.value) for r in records),
-        job.makes == "TABLE",
-        plain_json if json_ else bytes,
-    )
+def compare(at: Ground, job: Job, ours: str, theirs: str) -> str | None:
+    """None if two topics hold the same output of a job; otherwise what is not the same."""
+
+    def records(topic: str) -> Records:
+        return ((r.key, r.value) for r in RecordReader(at.kafka, at.admin).read(topic))
+
+    table = job.makes == "TABLE"
+    if fingerprint(records(ours), table) == fingerprint(records(theirs), table):
+        return None
+    # The bytes differ. Where they are JSON, the same may be written in another way.
+    plain = bytes if "DELIMITED" in job.sources[0].properties else plain_json
+    return difference(written(records(ours), table, plain), written(records(theirs), table, plain))
