@@ -178,7 +178,8 @@ _CLIENT_SETTINGS: Mapping[str, object] = {
 
 @contextmanager
 def _opened(world: World) -> Iterator[Engine]:
-    engine = Engine(world)
+    # Cases run side by side, and their queries have the same names: each has a session of its own.
+    engine = Engine(replace(world, spark=world.spark.newSession()))
     engine.open()
     try:
         yield engine
