@@ -180,7 +180,7 @@ class Heartbeat:
         self._told = self._report()
         with self._heard:
             beat = self._lease.speak(self._told)
-        self._producer.produce(self.topic, beat.to_bytes(), beat.server.encode())
+        self._producer.produce(self.topic, beat.to_bytes(), beat.server.encode(), partition=0)
 
     def _resign(self) -> None:
         with self._heard:
@@ -213,7 +213,7 @@ class Heartbeat:
             self._heard.notify_all()
         if held > until:
             self._renewed(held - time.monotonic())
-        if beat is not None:
+        if beat is not None and self._backlog is None:
             self._compare(beat)
 
     def _take_backlog(self, now: float) -> None:
@@ -230,11 +230,10 @@ class Heartbeat:
         own, theirs = self._told.state_dir, beat.report.state_dir
         if theirs not in ("", own) and beat.server not in self._strangers:
             self._strangers.add(beat.server)
-            if self._backlog is None and beat.server not in self._identity.predecessors:
-                LOG.error(
-                    "The server at %s has state.dir=%s, this one has %s: servers of one "
-                    "ksql.service.id must share it.",
-                    beat.report.address or "an unknown address",
-                    theirs,
-                    own,
-                )
+            LOG.error(
+                "The server at %s has state.dir=%s, this one has %s: servers of one "
+                "ksql.service.id must share it.",
+                beat.report.address or "an unknown address",
+                theirs,
+                own,
+            )
