@@ -1,0 +1,132 @@
+"""Queries run while their server holds the lease; Spark is pretended."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.engine.queries import NotHoldingError, PersistentQuery, QueryKeeper
+from headrace.model.entities import QueryState
+
+
+class Streaming:
+    isActive = True
+    stopped = False
+
+    def stop(self):
+        self.isActive = False
+        self.stopped = True
+
+
+class Query(PersistentQuery):
+    def start(self, may_run=lambda: True):
+        if not may_run():
+            raise NotHoldingError
+        self.streaming = Streaming()
+        self.retry_at = None
+
+
+class Switch:
+    def __init__(self):
+        self.fired = False
+        self.armed = []
+        self.watched = []
+        self.closed = False
+
+    def arm(self, seconds):
+        self.armed.append(seconds)
+
+    def watch(self, query):
+        self.watched.append(query)
+
+    def forget(self, query):
+        self.watched.remove(query)
+
+    def close(self):
+        self.closed = True
+
+
+class Lease:
+    holds = True
+
+    def __call__(self):
+        return self.holds
+
+
+@pytest.fixture
+def lease():
+    return Lease()
+
+
+@pytest.fixture
+def keeper(lease):
+    return QueryKeeper(1, 60, lease)
+
+
+def query(name):
+    return Query(name, "", None, lambda: None, "")
+
+
+def states(keeper):
+    return {q.id: q.state.value for q in keeper}
+
+
+def test_queries_are_known_before_they_run_and_start_with_the_lease(keeper):
+    keeper.add(query("A"))
+    keeper.add(query("B"))
+    keeper.pause("B")
+    assert states(keeper) == {"A": "UNRESPONSIVE", "B": "PAUSED"}
+    switch = Switch()
+    keeper.activate(switch, 9)
+    assert states(keeper) == {"A": "RUNNING", "B": "PAUSED"}
+    keeper.add(query("C"))
+    keeper.resume("B")
+    assert states(keeper) == dict.fromkeys("ABC", "RUNNING")
+    assert switch.armed == [9]
+    assert switch.watched == [keeper.get(i).streaming for i in "ACB"]
+    keeper.renew(10)
+    assert switch.armed == [9, 10]
+
+
+def test_without_the_lease_they_stop_and_can_start_again(keeper):
+    keeper.add(query("A"))
+    first = Switch()
+    keeper.activate(first, 9)
+    running = keeper.get("A").streaming
+    keeper.deactivate()
+    assert running.stopped and first.closed and first.watched == []
+    assert states(keeper) == {"A": "UNRESPONSIVE"}
+    keeper.renew(10)  # comes too late, and does no harm
+    second = Switch()
+    keeper.activate(second, 9)
+    assert states(keeper) == {"A": "RUNNING"}
+    assert second.watched == [keeper.get("A").streaming]
+
+
+def test_a_lease_that_is_lost_while_queries_start_is_noticed(keeper, lease):
+    keeper.add(query("A"))
+    lease.holds = False
+    keeper.activate(Switch(), 9)
+    assert states(keeper) == {"A": "UNRESPONSIVE"}
+    assert keeper.get("A").errors == []
+    lease.holds = True
+    keeper._look_after(keeper.get("A"))
+    assert keeper.get("A").state is QueryState.RUNNING
+
+
+def test_a_switch_that_went_off_is_told(keeper):
+    switch = Switch()
+    keeper.activate(switch, 9)
+    assert not keeper.went_off
+    switch.fired = True
+    assert keeper.went_off
+    keeper.deactivate()
+    assert not keeper.went_off
+
+
+def test_a_removed_query_is_stopped_and_forgotten(keeper):
+    keeper.add(query("A"))
+    switch = Switch()
+    keeper.activate(switch, 9)
+    running = keeper.get("A").streaming
+    assert keeper.remove("A").id == "A"
+    assert running.stopped and switch.watched == [] and states(keeper) == {}
