@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 PROC = Path("/proc")
 
@@ -37,6 +39,31 @@ def megabytes(pids: set[int]) -> float:
                 if line.startswith("Pss:"):
                     kilobytes += int(line.split()[1])
     return kilobytes / 1024
+
+
+class Peak:
+    """The most that a process and its descendants hold, looked at now and then in a `with`."""
+
+    def __init__(self, pid: int, without: frozenset[int], seconds: float = 0.5) -> None:
+        self.megabytes = 0.0
+        self._look = lambda: megabytes(family(pid, without))
+        self._seconds = seconds
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while True:
+            self.megabytes = max(self.megabytes, self._look())
+            if self._done.wait(self._seconds):
+                return
 
 
 def cpu_seconds(pid: int) -> float:
