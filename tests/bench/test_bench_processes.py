@@ -26,5 +26,15 @@ def test_cpu_is_counted():
     assert processes.cpu_seconds(os.getpid()) > before
 
 
+def test_a_peak_is_what_was_held_and_let_go():
+    with processes.Peak(os.getpid(), frozenset(), seconds=0.01) as peak:
+        before = processes.megabytes({os.getpid()})
+        held = bytearray(os.urandom(1 << 16)) * 800  # 50 MiB
+        while peak.megabytes < before + 30:
+            assert held
+        del held
+    assert peak.megabytes > before + 30
+
+
 def test_processes_that_are_gone_hold_nothing():
     assert processes.megabytes({2**22 + 1}) == 0

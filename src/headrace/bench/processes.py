@@ -46,7 +46,7 @@ class Peak:
 
     def __init__(self, pid: int, without: frozenset[int], seconds: float = 0.5) -> None:
         self.megabytes = 0.0
-        self._look = lambda: megabytes(family(pid, without))
+        self._pid, self._without = pid, without
         self._seconds = seconds
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -61,7 +61,7 @@ class Peak:
 
     def _watch(self) -> None:
         while True:
-            self.megabytes = max(self.megabytes, self._look())
+            self.megabytes = max(self.megabytes, megabytes(family(self._pid, self._without)))
             if self._done.wait(self._seconds):
                 return
 

@@ -17,7 +17,7 @@ import httpx
 from headrace.bench.figures import HEADRACE, Absent, Bar, Cell, Row, samples
 from headrace.bench.jobs import Size
 from headrace.bench.measures import Measure, Run
-from headrace.bench.processes import available, family, megabytes
+from headrace.bench.processes import Peak, available, family, megabytes
 from headrace.bench.sides import topics_of
 from headrace.bench.workloads import aggregates, joins
 from headrace.model.errors import HeadraceError
@@ -92,15 +92,18 @@ def _memory(run: Run) -> Iterator[Row]:
     ):
         topics = topics_of(at, job, size)
         sink = at.sink(f"held_{name}")
-        with ours.running(job, topics, sink) as query:
+        with (
+            Peak(os.getpid(), frozenset({broker})) as peak,
+            ours.running(job, topics, sink) as query,
+        ):
             at.await_end(lambda: query.streaming, *topics.values())
-            held = megabytes(family(os.getpid(), frozenset({broker})))
+        held = peak.megabytes
         at.admin.delete(sink)
         at.forget_sources()
         run.tell(f"{keys:,} keys in {title}: {held:,.0f} MiB")
         yield Row(
             f"memory-{name}",
-            f"memory with {keys:,} keys in {title}, driver and workers",
+            f"most memory with {keys:,} keys in {title}, driver and workers",
             "MiB",
             {HEADRACE: samples([held])},
             (Bar(GIBIBYTES_6, at_most=True),),
