@@ -24,7 +24,8 @@ def _growth(run: Run) -> Iterator[Row]:
     """Records/s of each job with a sixteenth, a quarter, and all of the records."""
     (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, job in JOBS.items():
-        ours.seconds(job, Size(run.records // 16, warm_up=True), sink := run.at.sink("grown"))
+        sink = run.at.sink(f"grown_{name}_warm")
+        ours.seconds(job, Size(run.records // max(FACTORS), warm_up=True), sink)
         run.at.admin.delete(sink)
         for factor in FACTORS:
             count = run.records // max(FACTORS) * factor

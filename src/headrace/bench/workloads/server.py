@@ -73,7 +73,7 @@ def _server(data: Path) -> Iterator[tuple[int, float]]:
 
 def _answers(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/info").status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/info", trust_env=False).status_code == 200
     except httpx.HTTPError:
         return False
 
