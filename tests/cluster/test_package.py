@@ -14,7 +14,7 @@ from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 from headrace.server.launch import LaunchOptions, RunningServer
 from headrace.spark.package import DIRECTORY, dependencies, required, write_package
-from headrace.spark.session import _brought, _facing, is_local
+from headrace.spark.session import _brought, facing, is_local
 
 
 def test_the_package_is_importable_where_it_is_unpacked(tmp_path):
@@ -50,8 +50,8 @@ def test_what_is_not_installed_is_told(tmp_path, capsys):
 def test_masters():
     assert is_local("local") and is_local("local[*]") and is_local("local[2]")
     assert not is_local("local-cluster[2,1,1024]") and not is_local("yarn")
-    assert _facing("spark://127.0.0.1:7077,127.0.0.1:7078") == "127.0.0.1"
-    assert _facing("k8s://https://kubernetes.default.svc") is None
+    assert facing("spark://127.0.0.1:7077,127.0.0.1:7078") == "127.0.0.1"
+    assert facing("k8s://https://kubernetes.default.svc") is None
 
 
 def test_executors_get_what_is_ours_and_what_is_the_users(tmp_path):
@@ -69,10 +69,23 @@ def test_executors_get_what_is_ours_and_what_is_the_users(tmp_path):
 
 
 def test_a_cluster_needs_a_place_for_states(tmp_path):
-    options = LaunchOptions(tmp_path / "data", settings={"spark.master": "spark://there:7077"})
-    with pytest.raises(HeadraceError, match="need a place for states that they share"):
-        RunningServer(options).start()
-    assert not (tmp_path / "data").exists()
+    assert "need a place for states that they share: set state.dir" in refused(
+        tmp_path, {"spark.master": "spark://127.0.0.1:7077"}
+    )
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://there", "spark://192.0.2.1:7077"])
+def test_other_machines_need_a_kafka_that_they_reach(tmp_path, master):
+    told = refused(tmp_path, {"spark.master": master, "state.dir": "hdfs:///state"})
+    assert f"The executors of {master} cannot reach the embedded broker" in told
+
+
+def refused(folder: Path, settings: dict[str, str]) -> str:
+    """Why a server does not start; then it has left nothing behind."""
+    with pytest.raises(HeadraceError) as failure:
+        RunningServer(LaunchOptions(folder / "data", settings=settings)).start()
+    assert not (folder / "data").exists()
+    return str(failure.value)
 
 
 def test_buckets_are_at_least_one():

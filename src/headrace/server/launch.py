@@ -21,12 +21,12 @@ from headrace.server.app import build_app
 from headrace.server.http import HttpServer
 from headrace.server.page import PAGES
 from headrace.server.settings import Listener, ServerSettings
-from headrace.spark.session import is_local, start_session
+from headrace.spark.session import facing, is_local, start_session
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
 from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import port_or_free, require_free
+from headrace.topics.ports import LOOPBACK, port_or_free, require_free
 from headrace.topics.registry.client import HttpRegistry
 from headrace.topics.registry.embedded import EmbeddedRegistry
 
@@ -164,14 +164,22 @@ def _port(given: int | None, default: int, purpose: str) -> int:
 
 
 def _state_dir(settings: Settings, data_dir: Path) -> str:
+    """Where states go. On a cluster that is no matter of course, nor is a Kafka to be reached."""
     told = settings.text("state.dir")
     master = settings.spark().get("spark.master", "local")
-    if told is None and not is_local(master):
+    if is_local(master):
+        return told or str(data_dir.resolve() / "state")
+    if settings.text("bootstrap.servers") is None and facing(master) != LOOPBACK:
+        raise HeadraceError(
+            f"The executors of {master} cannot reach the embedded broker, which listens on "
+            "loopback: set bootstrap.servers to a Kafka that they reach."
+        )
+    if told is None:
         raise HeadraceError(
             f"The executors of {master} need a place for states that they share: set state.dir to "
             "a path that this machine and all of theirs can write."
         )
-    return told or str(data_dir.resolve() / "state")
+    return told
 
 
 def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:

@@ -152,7 +152,7 @@ def start_session(
     paths = [str(j.absolute()) for j in jars]
     master = settings.get("spark.master", _DEFAULTS["spark.master"])
     local = is_local(master)
-    address = "127.0.0.1" if local else _facing(master)
+    address = "127.0.0.1" if local else facing(master)
     merged = {
         **_DEFAULTS,
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
@@ -209,7 +209,7 @@ def _brought(settings: Mapping[str, str], jars: list[str], work_dir: Path) -> di
     }
 
 
-def _facing(master: str) -> str | None:
+def facing(master: str) -> str | None:
     """The address of this machine that a standalone master sees; others tell Spark themselves."""
     first = urlsplit(master.split(",")[0])
     if first.scheme != "spark" or first.hostname is None:
