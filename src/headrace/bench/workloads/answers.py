@@ -41,7 +41,8 @@ def _pull(run: Run) -> Iterator[Row]:
         nothings.append(load(url, None, run.records))
         pulls.append(load(url, "BIG", run.records))
         run.tell(f"pull by key: {pulls[-1]}; an empty handler: {nothings[-1]}")
-    run.at.client.execute("DROP TABLE BIG DELETE TOPIC;")
+    run.at.client.execute("DROP TABLE BIG;")
+    run.at.admin.delete("big")
     empty = Bar(0.6, "pull-nothing")
     title = f"pull by key, {run.records:,} rows"
     yield Row(

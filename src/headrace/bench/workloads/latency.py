@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -18,7 +19,8 @@ from headrace.bench.workloads import aggregates, joins, stateless
 from headrace.topics.records import NewRecord, RecordWriter
 
 TRIPS, SECONDS, QUICK_SECONDS = 100, 10.0, 3.0  # whichever comes first, but
-FEWEST, WARM_UP = 9, 10
+FEWEST = 9
+WARM_UP, WARM_UP_SECONDS = 25, 6.0  # the same, before it counts
 QUIET_SECONDS = 3.0
 BACKLOG = 1_000
 
@@ -83,25 +85,32 @@ def _trips(at: Ground, side: Side, way: Way, seconds: float) -> list[float]:
     sink = at.sink(f"way_{way.name}_{side.name.lower().replace(' ', '_')}")
     source = way.job.sources[0]
     consumer = at.kafka.consumer(fetch_wait_max_ms=5)
-    took: list[float] = []
     with side.running(way.job, topics, sink), RecordWriter(at.kafka, linger_ms=0) as writer:
         consumer.assign([TopicPartition(sink, p, 0) for p in range(PARTITIONS)])
         _await_quiet(consumer)
-        since = time.monotonic()
-        for i in range(WARM_UP + TRIPS):
-            if i == WARM_UP:
-                since = time.monotonic()
-            if i >= WARM_UP + FEWEST and time.monotonic() - since > seconds:
-                break
-            key, value = source.record(way.number + i * way.step)
+        numbers = count(way.number, way.step)
+
+        def send(most: int, seconds: float) -> Iterator[float]:
             began = time.monotonic()
-            writer.write(NewRecord(topics[source.name], key, value))
-            while (message := consumer.poll(30)) is None or message.error():
-                continue
-            took.append((time.monotonic() - began) * 1000)
+            for done in range(most):
+                if done >= FEWEST and time.monotonic() - began > seconds:
+                    return
+                record = NewRecord(topics[source.name], *source.record(next(numbers)))
+                yield _trip(consumer, writer, record)
+
+        list(send(WARM_UP, WARM_UP_SECONDS))
+        took = list(send(TRIPS, seconds))
     consumer.close()
     at.admin.delete(sink)
-    return took[WARM_UP:]
+    return took
+
+
+def _trip(consumer: Any, writer: RecordWriter, record: NewRecord) -> float:
+    began = time.monotonic()
+    writer.write(record)
+    while (message := consumer.poll(30)) is None or message.error():
+        continue
+    return (time.monotonic() - began) * 1000
 
 
 def _await_quiet(consumer: Any) -> None:

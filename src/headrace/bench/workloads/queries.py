@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator
 
 from headrace.bench.figures import HEADRACE, Absent, Bar, Row, samples
-from headrace.bench.ground import Ground, reached
+from headrace.bench.ground import PATIENCE_SECONDS, Ground, reached
 from headrace.bench.jobs import Size, Source
 from headrace.bench.measures import Measure, Run
 from headrace.bench.processes import available, cpu_seconds
 from headrace.bench.workloads.joins import table
+from headrace.model.errors import HeadraceError
 from headrace.topics.records import NewRecord, RecordWriter
 
 COUNTS = (1, 5, 20)
@@ -42,9 +43,10 @@ def _queries(run: Run) -> Iterator[Row]:
         for i in range(len(started), count):
             statement = KINDS[i % len(KINDS)].format(i=i, j=i + 1, many=many, names=names)
             started.append(at.create(statement).id)
+        _await_end(at, many)
         behind = _feed(at, many)
         second_half = behind[len(behind) // 2 :]
-        run.tell(f"{count} queries: at most {max(second_half):,.0f} records behind")
+        run.tell(f"{count} at once: at most {max(second_half):,.0f} records behind")
         what = f"{count} quer{'y' if count == 1 else 'ies'}"
         yield Row(
             f"queries-{count}-behind",
@@ -94,10 +96,18 @@ def _lag(at: Ground, topic: str) -> float:
     )
 
 
+def _await_end(at: Ground, topic: str) -> None:
+    """Until every query has read what there is."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while _lag(at, topic):
+        if time.monotonic() > deadline:
+            raise HeadraceError(f"{topic}: not read to the end in time")
+        time.sleep(0.2)
+
+
 def _idle(at: Ground, topic: str) -> float:
     """Percent of a core that everything takes, once there is nothing left to do."""
-    while _lag(at, topic):
-        time.sleep(0.5)
+    _await_end(at, topic)
     time.sleep(SETTLE_SECONDS)
     before, began = cpu_seconds(os.getpid()), time.monotonic()
     time.sleep(IDLE_SECONDS)
