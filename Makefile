@@ -84,7 +84,7 @@ conformance: setup
 
 # What users compare, side by side, on this machine: about 40 minutes. The page that docs show.
 bench: setup
-	@$(BIN)/headrace bench --out docs
+	@$(BIN)/headrace bench --with-flink --out docs
 
 # The main ratios, once, on less data: under five minutes.
 bench-quick: setup
