@@ -43,12 +43,13 @@ check: .venv/.ready
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/pytest -q -m "not heavy"
 
-# Servers killed at random, again and again: many minutes, not part of `make test`.
-KILLS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
+# Servers killed at random. `make test` kills a few; `make test-kills` many, for many minutes (the
+# variables KILLS and RECORDS of the environment say how many, and among how many records).
+KILL_TESTS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
 
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
 # the parts want theirs set up differently.
-PARTS := $(patsubst tests/%,%,$(filter-out $(KILLS),$(wildcard tests/e2e/test_*.py))) \
+PARTS := $(patsubst tests/%,%,$(filter-out $(KILL_TESTS),$(wildcard tests/e2e/test_*.py))) \
   cli engine formats functions kernels plan testing topics
 
 test: setup check
@@ -59,9 +60,11 @@ test: setup check
 	    echo "These run once more: a busy machine may have been to blame"; \
 	    $(BIN)/pytest -q -m heavy --last-failed tests/$$part || exit 1; }; \
 	done
+	@echo "Tests with killed servers, in brief"
+	@$(BIN)/pytest -q -m heavy -k brief $(KILL_TESTS)
 
 test-kills: setup
-	@$(BIN)/pytest -m heavy $(KILLS)
+	@$(BIN)/pytest -m heavy -k "not brief" $(KILL_TESTS)
 
 # A standalone Spark cluster on this machine, one of whose workers is killed: some minutes.
 test-cluster: setup
