@@ -12,13 +12,17 @@ from headrace.bench.sides import Side
 
 @dataclass(frozen=True)
 class Run:
-    """What a measure gets: where it runs, how large it is to be, how often, and all sides."""
+    """What a measure gets: where it runs, how large it is to be, how often, and all sides.
+
+    `tell` takes how far it is, `problem` what failed on the way.
+    """
 
     at: Ground
     records: int
     repeats: int
     sides: tuple[Side, ...]
     tell: Callable[[str], None]
+    problem: Callable[[str], None]
     quick: bool = False
 
 

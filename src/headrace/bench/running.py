@@ -91,7 +91,7 @@ class Runner:
 
     def _measure(self, measure: Measure) -> Iterator[Row]:
         size = self._size(measure)
-        run = Run(self.at, size, self.repeats, self.sides, self.tell, self.quick)
+        run = Run(self.at, size, self.repeats, self.sides, self.tell, self.problem, self.quick)
         try:
             yield from measure.run(run)
         except Exception as e:  # one workload that fails must not take the others with it

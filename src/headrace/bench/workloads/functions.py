@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from headrace.bench.figures import BY_HAND, HEADRACE, Bar, Row, samples
+from headrace.bench.figures import BY_HAND, HEADRACE, Bar, Row, Samples, samples
 from headrace.bench.measures import Measure, Run
 from headrace.functions.declare import CallContext, Fallible
 from headrace.functions.registry import REGISTRY
@@ -157,45 +157,54 @@ BATCHED_SHARE = 5
 
 
 def _functions(run: Run) -> Iterator[Row]:
-    rows = _rows(run, run.records)
-    for call in MAPPED:
-        assert call.bare is not None
-        forms = {HEADRACE: call.column(), BY_HAND: [call.bare().alias("value")]}
-        _check(rows, call, forms)
-        rates: dict[str, list[float]] = {side: [] for side in forms}
-        for i in range(run.repeats + 1):
-            for side, columns in forms.items():
-                seconds = _seconds(rows.select(*columns))
-                if i:  # the first turn warms up
-                    rates[side].append(run.records / seconds)
-        cells = {side: samples(values) for side, values in rates.items()}
-        run.tell(f"{call.title}: {cells[HEADRACE].median / cells[BY_HAND].median:.2f} of Spark's")
-        yield Row(
-            f"function-{call.function.lower()}",
-            call.title,
-            "rows/s",
-            cells,
-            (Bar(0.9, BY_HAND),),
-            run.records,
-            "equal",
-        )
-    rows.unpersist()
-    count = max(1, run.records // BATCHED_SHARE)
-    rows = _rows(run, count)
-    for call in BATCHED:
-        frame = rows.select(*call.column())
-        _seconds(frame)
-        values = [count / _seconds(frame) for _ in range(run.repeats)]
-        run.tell(f"{call.title}: {values[-1]:,.0f} rows/s")
-        yield Row(
-            f"python-{call.function.lower()}",
-            f"{call.title}, Python in batches",
-            "rows/s",
-            {HEADRACE: samples(values)},
-            (Bar(100_000),),
-            count,
-        )
-    rows.unpersist()
+    batched = max(1, run.records // BATCHED_SHARE)
+    for calls, count, measure in ((MAPPED, run.records, _mapped), (BATCHED, batched, _batched)):
+        rows = _rows(run, count)
+        for call in calls:
+            try:
+                made = measure(rows, call, count, run.repeats)
+            except Exception as e:  # one function that fails must not take the others with it
+                run.problem(f"{call.title} failed: {e}")
+                continue
+            ours = made.cells[HEADRACE]
+            assert isinstance(ours, Samples)
+            run.tell(f"{call.title}: {ours.median:,.0f} rows/s")
+            yield made
+        rows.unpersist()
+
+
+def _mapped(rows: DataFrame, call: Call, count: int, repeats: int) -> Row:
+    assert call.bare is not None
+    forms = {HEADRACE: call.column(), BY_HAND: [call.bare().alias("value")]}
+    _check(rows, call, forms)
+    rates: dict[str, list[float]] = {side: [] for side in forms}
+    for i in range(repeats + 1):
+        for side, columns in forms.items():
+            seconds = _seconds(rows.select(*columns))
+            if i:  # the first turn warms up
+                rates[side].append(count / seconds)
+    return Row(
+        f"function-{call.function.lower()}",
+        call.title,
+        "rows/s",
+        {side: samples(values) for side, values in rates.items()},
+        (Bar(0.9, BY_HAND),),
+        count,
+        "equal",
+    )
+
+
+def _batched(rows: DataFrame, call: Call, count: int, repeats: int) -> Row:
+    frame = rows.select(*call.column())
+    _seconds(frame)
+    return Row(
+        f"python-{call.function.lower()}",
+        f"{call.title}, Python in batches",
+        "rows/s",
+        {HEADRACE: samples(count / _seconds(frame) for _ in range(repeats))},
+        (Bar(100_000),),
+        count,
+    )
 
 
 def _rows(run: Run, count: int) -> DataFrame:
