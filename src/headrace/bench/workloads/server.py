@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -38,7 +39,7 @@ def _start_up(run: Run) -> Iterator[Row]:
             for times in (first, again):
                 with _server(Path(data)) as (pid, seconds):
                     times.append(seconds)
-                    broker = int((Path(data) / "kafka" / "broker.pid").read_text())
+                    broker = _broker(Path(data))
                     if times is again and available():
                         held.append(megabytes(family(pid, frozenset({broker}))))
         run.tell(f"ready after {first[-1]:.1f} s, then {again[-1]:.1f} s")
@@ -49,6 +50,11 @@ def _start_up(run: Run) -> Iterator[Row]:
     yield Row(
         "memory-idle", "memory of an idle server, without its broker", "MiB", {HEADRACE: memory}
     )
+
+
+def _broker(data: Path) -> int:
+    """The process of a server's embedded broker, whose memory is not the server's."""
+    return int(json.loads((data / "kafka" / "broker.pid").read_text())["broker"])
 
 
 @contextmanager
@@ -84,7 +90,7 @@ def _memory(run: Run) -> Iterator[Row]:
         yield Row("memory-keys", "many keys", "MiB", {HEADRACE: NO_PROC})
         return
     at, keys = run.at, run.records
-    broker = int((at.data_dir / "kafka" / "broker.pid").read_text())
+    broker = _broker(at.data_dir)
     (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, title, job, size in (
         ("aggregate", "an aggregate", aggregates.aggregate(keys, ()), Size(keys)),
