@@ -1,6 +1,7 @@
 """The declarations of workloads, how they are chosen, and how outputs are compared."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from headrace.bench.flink import statements
 from headrace.bench.ground import covers, reached
 from headrace.bench.jobs import Size
 from headrace.bench.running import choose, families
+from headrace.bench.sides import spent
 from headrace.bench.workloads import JOBS, MEASURES, functions
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
@@ -115,6 +117,14 @@ def test_a_fingerprint_knows_records_and_not_their_order():
 class Query:
     def __init__(self, *ends):
         self.lastProgress = {"sources": [{"endOffset": end} for end in ends]}
+
+
+def test_where_the_seconds_went():
+    batch = {"durationMs": {"triggerExecution": 900, "addBatch": 700, "queryPlanning": 100}}
+    query = SimpleNamespace(recentProgress=[batch, batch])
+    assert spent(query, 2.0) == pytest.approx(
+        {"outside": 0.2, "addBatch": 1.4, "queryPlanning": 0.2}
+    )
 
 
 def test_a_topic_that_is_read_twice_is_as_far_as_its_slower_reader():

@@ -75,6 +75,8 @@ class Row:
     records: int | None = None
     outputs: str = ""
     measured: str = ""  # when, if it was not in the run that the page is about
+    # Where the seconds of a side's last repeat went, by side.
+    spent: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

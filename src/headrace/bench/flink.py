@@ -48,6 +48,7 @@ class Flink:
 
     def __init__(self, at: Ground) -> None:
         self._at = at
+        self.spent: Mapping[str, float] = {}
 
     def why_not(self, job: Job) -> str | None:
         if isinstance(job.flink, Absent):

@@ -41,6 +41,7 @@ class KafkaStreams:
 
     def __init__(self, at: Ground, files: ExitStack) -> None:
         self._at = at
+        self.spent: Mapping[str, float] = {}
         self._files = files
 
     def why_not(self, job: Job) -> str | None:

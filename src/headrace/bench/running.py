@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -121,6 +121,7 @@ class Turns:
         self.job, self.size, self.runner = job, size, runner
         self.rates: dict[str, list[float]] = {}
         self.absent: dict[str, str] = {}
+        self.spent: dict[str, Mapping[str, float]] = {}
         self.outputs = ""
         forms = {"PySpark": job.by_hand, "Kafka Streams": job.streams, "Flink": job.flink}
         self.sides = []
@@ -156,6 +157,8 @@ class Turns:
                 self.rates.setdefault(side.name, []).append(rate)
                 self.runner.tell(f"  {self.job.name}, {side.name}: {rate:,.0f} records/s")
                 written[side.name] = sink
+                if side.spent:
+                    self.spent[side.name] = side.spent
         if last and HEADRACE in written:
             self._compare(written)
         for sink in written.values():
@@ -182,7 +185,14 @@ class Turns:
                 cells[side] = samples(self.rates[side])
         job = self.job
         return Row(
-            job.name, job.title, "records/s", cells, job.bars, self.size.records, self.outputs
+            job.name,
+            job.title,
+            "records/s",
+            cells,
+            job.bars,
+            self.size.records,
+            self.outputs,
+            spent=self.spent,
         )
 
     def _seconds(self, side: Side, size: Size, sink: str) -> float | None:

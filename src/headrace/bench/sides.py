@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -23,15 +24,27 @@ MAX_PER_BATCH = 500_000  # as Headrace's default
 
 class Side(Protocol):
     """`why_not` says why this side cannot do a job. `seconds` does it from its start until
-    everything is read and written. `running` keeps it running."""
+    everything is read and written. `running` keeps it running. `spent` tells of the last job where
+    its seconds went, if the side knows."""
 
     name: str
+    spent: Mapping[str, float]
 
     def why_not(self, job: Job) -> str | None: ...
 
     def seconds(self, job: Job, size: Size, sink: str) -> float: ...
 
     def running(self, job: Job, topics: Topics, sink: str) -> Any: ...
+
+
+def spent(query: Any, took: float) -> dict[str, float]:
+    """Where the seconds of a streaming query went, by Spark's names for the parts of a batch;
+    `outside` is before the first batch and between batches."""
+    parts: Counter[str] = Counter()
+    for progress in query.recentProgress:
+        parts.update(progress["durationMs"])
+    outside = took - parts.pop("triggerExecution", 0) / 1000
+    return {"outside": outside, **{name: ms / 1000 for name, ms in parts.items()}}
 
 
 def topics_of(at: Ground, job: Job, size: Size) -> dict[str, str]:
@@ -43,6 +56,7 @@ class Ours:
 
     def __init__(self, at: Ground) -> None:
         self._at = at
+        self.spent: Mapping[str, float] = {}
 
     def why_not(self, job: Job) -> str | None:
         return None
@@ -52,7 +66,9 @@ class Ours:
         began = time.monotonic()
         with self.running(job, topics, sink) as query:
             self._at.await_end(lambda: query.streaming, *topics.values())
-            return time.monotonic() - began
+            took = time.monotonic() - began
+            self.spent = spent(query.streaming, took)
+        return took
 
     @contextmanager
     def running(self, job: Job, topics: Topics, sink: str) -> Iterator[Any]:
@@ -70,6 +86,7 @@ class ByHand:
 
     def __init__(self, at: Ground) -> None:
         self._at = at
+        self.spent: Mapping[str, float] = {}
 
     def why_not(self, job: Job) -> str | None:
         return job.by_hand.reason if isinstance(job.by_hand, Absent) else None
@@ -79,7 +96,9 @@ class ByHand:
         began = time.monotonic()
         with self.running(job, topics, sink) as query:
             self._at.await_end(lambda: query, *topics.values())
-            return time.monotonic() - began
+            took = time.monotonic() - began
+            self.spent = spent(query, took)
+        return took
 
     @contextmanager
     def running(self, job: Job, topics: Topics, sink: str) -> Iterator[Any]:
