@@ -67,12 +67,10 @@ class Runner:
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.sides: tuple[Side, ...] = (
-            Ours(self.at),
-            ByHand(self.at),
-            KafkaStreams(self.at, self.files),
-            Flink(self.at),
-        )
+        others: tuple[Side, ...] = (ByHand(self.at), KafkaStreams(self.at, self.files))
+        # Flink takes the longest to start: it is not for quick runs.
+        slow: tuple[Side, ...] = () if self.quick else (Flink(self.at),)
+        self.sides: tuple[Side, ...] = (Ours(self.at), *others, *slow)
 
     def run(self, workloads: Sequence[Workload]) -> Iterator[Row]:
         for number, group in enumerate(together := families(workloads), 1):
