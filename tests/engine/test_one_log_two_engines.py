@@ -15,7 +15,7 @@ from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
 from headrace.model.settings import Settings
 from headrace.topics.admin import Topic
-from headrace.topics.client import KafkaConnection
+from headrace.topics.client import KafkaConnection, TopicExistsError
 
 
 class Log:
@@ -52,7 +52,9 @@ class Topics:
         self.deleted = []
 
     def topics(self, include_internal=False):
-        return dict(self.found)
+        found = dict(self.found)
+        time.sleep(0.001)  # in which others make theirs
+        return found
 
     def exists(self, name):
         return name in self.found
@@ -61,6 +63,8 @@ class Topics:
         return self.found[name]
 
     def create(self, spec):
+        if spec.name in self.found:
+            raise TopicExistsError(spec.name)
         self.found[spec.name] = Topic(spec.name, (1,) * spec.partitions)
 
     def delete(self, name):

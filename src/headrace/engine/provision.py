@@ -12,6 +12,7 @@ from headrace.model.errors import StatementError
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.sink import TopicOptions
 from headrace.topics.admin import TopicSpec
+from headrace.topics.client import TopicExistsError
 from headrace.topics.registry.client import RegistryClient
 from headrace.topics.registry.schema import Reference, RegistryError, Schema, SchemaType
 
@@ -68,8 +69,12 @@ class Provisioned:
         spec = TopicSpec(
             source.topic, options.partitions or 1, options.replicas or -1, _configs(source, options)
         )
-        admin.create(spec)
-        self._topics.append(source.topic)
+        try:
+            admin.create(spec)
+        except TopicExistsError:  # another server was faster
+            self._topic(source, options)
+        else:
+            self._topics.append(source.topic)
 
     def _schemas(self, source: Source) -> None:
         """Registers the schemas that records of this source bear, all of them or none."""
