@@ -48,20 +48,23 @@ check: .venv/.ready
 KILL_TESTS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
 
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
-# the parts want theirs set up differently.
-PARTS := $(patsubst tests/%,%,$(filter-out $(KILL_TESTS),$(wildcard tests/e2e/test_*.py))) \
-  cli engine formats functions kernels plan testing topics
+# the parts want theirs set up differently. Some are content with one server for all of them.
+TOGETHER := $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns processing_log \
+  corrupted_records every_door answers_clients)
+PARTS := $(filter-out $(TOGETHER) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
+  $(addprefix tests/,cli engine formats functions kernels plan testing topics)
+HEAVY := heavy() { \
+    echo "Tests on real Kafka and Spark: $$*"; \
+    $(BIN)/pytest -q -m heavy "$$@" || { \
+      echo "These run once more: a busy machine may have been to blame"; \
+      $(BIN)/pytest -q -m heavy --last-failed "$$@"; }; \
+  }; heavy
 
 test: setup check
 	@$(MAKE) --no-print-directory conformance-sample
-	@for part in $(PARTS); do \
-	  echo "Tests on real Kafka and Spark: $$part"; \
-	  $(BIN)/pytest -q -m heavy tests/$$part || { \
-	    echo "These run once more: a busy machine may have been to blame"; \
-	    $(BIN)/pytest -q -m heavy --last-failed tests/$$part || exit 1; }; \
-	done
-	@echo "Tests with killed servers, in brief"
-	@$(BIN)/pytest -q -m heavy -k brief $(KILL_TESTS)
+	@$(HEAVY) $(TOGETHER)
+	@for part in $(PARTS); do $(HEAVY) $$part || exit 1; done
+	@$(HEAVY) -k brief $(KILL_TESTS)
 
 test-kills: setup
 	@$(BIN)/pytest -m heavy -k "not brief" $(KILL_TESTS)
