@@ -24,21 +24,21 @@ def test_a_command_says_the_same_after_its_way_through_kafka():
         },
         query_id="CSAS_S_7",
         starts={"r": {0: 4, 1: 5}},
-        expects=7,
+        number=6,
+        after=5,
         text="create stream s as select * from r;",
     )
     assert recorded(command, 7) == replace(command, sequence=7)
 
 
 @pytest.mark.parametrize(
-    ("expects", "offset", "counts"), [(None, 3, True), (3, 3, True), (3, 4, False), (3, 2, False)]
+    ("after", "last", "counts"), [(None, 3, True), (3, 3, True), (3, 4, False), (-1, 2, False)]
 )
-def test_a_command_counts_only_where_its_author_expected_it(expects, offset, counts):
-    assert (
-        recorded(Command("type/T/drop", "DROP TYPE T;", expects=expects), offset).counts is counts
-    )
+def test_a_command_counts_only_after_what_its_author_had_seen(after, last, counts):
+    command = recorded(Command("type/T/drop", "DROP TYPE T;", after=after), 9)
+    assert command.counts(last) is counts
 
 
 def test_a_command_of_a_time_without_other_servers_counts():
     old = b'{"version": 1, "planVersion": 1, "statement": "DROP TYPE T;", "settings": {}}'
-    assert Command.from_record(Record("log", 0, 3, 0, b"type/T/drop", old)).counts
+    assert Command.from_record(Record("log", 0, 3, 0, b"type/T/drop", old)).counts(2)

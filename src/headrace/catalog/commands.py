@@ -1,8 +1,8 @@
 """The command log: every statement that changed something, in order, in a Kafka topic.
 
 A server that starts replays it, and then follows it: other servers write there, too. A command
-says which offset it expects to get. At another one it is void, because others came first and its
-author had not seen them. So what counts was checked against exactly what came before.
+says which command its author had seen last. If another one came in between, it is void: so what
+counts was checked against exactly what came before.
 
 What a record holds is enough to do the same again: the statement
 as it was resolved (inferred columns written out), the settings in force, and the version of plan
@@ -33,8 +33,9 @@ _BEFORE_CAPTURE: Mapping[str, object] = {
 class Command:
     """`id` is ksqlDB's command id (`stream/NAME/create`); `text` is the statement as the user wrote
     it, which is what users are shown; `query_id` names the query it starts,
-    `starts` where that begins to read, by topic and partition. `sequence` is its offset, `expects`
-    the one that its author expected; None for any."""
+    `starts` where that begins to read, by topic and partition. `sequence` is its offset, `number`
+    the one it was planned with. `after` is the last command that counted when it was planned, -1
+    for none; a command without it always counts."""
 
     id: str
     statement: str
@@ -43,12 +44,13 @@ class Command:
     query_id: str | None = None
     starts: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     sequence: int = -1
-    expects: int | None = None
+    number: int | None = None
+    after: int | None = None
     text: str | None = None
 
-    @property
-    def counts(self) -> bool:
-        return self.expects is None or self.expects == self.sequence
+    def counts(self, last: int) -> bool:
+        """Whether it does, if `last` is the last one before it that does."""
+        return self.after is None or self.after == last
 
     def to_bytes(self) -> bytes:
         return json.dumps(
@@ -59,7 +61,8 @@ class Command:
                 "settings": dict(self.settings),
                 "queryId": self.query_id,
                 "starts": {topic: dict(offsets) for topic, offsets in self.starts.items()},
-                "expects": self.expects,
+                "number": self.number,
+                "after": self.after,
                 "text": self.text,
             }
         ).encode()
@@ -88,7 +91,8 @@ class Command:
                     for topic, offsets in body.get("starts", {}).items()
                 },
                 sequence=record.offset,
-                expects=None if body.get("expects") is None else int(body["expects"]),
+                number=_optional(body.get("number")),
+                after=_optional(body.get("after")),
                 text=body.get("text"),
             )
         except (ValueError, KeyError, TypeError) as e:
@@ -143,6 +147,10 @@ class CommandLog:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def _optional(value: object) -> int | None:
+    return None if value is None else int(str(value))
 
 
 def _entry(record: Record) -> Entry:

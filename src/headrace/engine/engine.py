@@ -105,6 +105,8 @@ class Engine:
         self._changing = threading.RLock()
         self._changed = threading.Condition(self._changing)
         self._next_sequence = 0
+        self._last = -1  # the last command that counted
+        self._void: set[int] = set()
         self._terminated = False
         self._outside = LiveOutside(world)
 
@@ -158,20 +160,28 @@ class Engine:
                     entry.reason,
                 )
             try:
-                if isinstance(entry, Command) and entry.counts:
-                    self._replay(entry)
+                if isinstance(entry, Command):
+                    self._take_up(entry)
             finally:
                 self._next_sequence = entry.sequence + 1
                 self._changed.notify_all()
         if self._following.is_alive:
             self.heartbeat.nudge()
 
+    def _take_up(self, command: Command) -> None:
+        if command.counts(self._last):
+            self._last = command.sequence
+            self._replay(command)
+        else:
+            self._void.add(command.sequence)
+
     def _replay(self, command: Command) -> None:
         if command.id == str(_TERMINATE):
             self._end(command)
             return
         settings = {k: _text(v) for k, v in command.settings.items() if v is not None}
-        intent = Intent(command.text or command.statement, settings, command.sequence)
+        number = command.sequence if command.number is None else command.number
+        intent = Intent(command.text or command.statement, settings, number)
         try:
             statement = parse_statement(command.statement)
             change = plan_change(statement, self.catalog, intent, RecordedOutside(self.world))
@@ -308,14 +318,18 @@ class Engine:
                 node = change.starts.planned.node
                 starts = starting_offsets(self.world, node, _settings(change.starts))
             command = self.log.append(self._command(change, starts))
-            if command.counts:
-                self._next_sequence = command.sequence + 1
+            if command.sequence == self._next_sequence:
+                self._next_sequence, self._last = command.sequence + 1, command.sequence
                 provisioned.settle()
                 self._apply(change, starts)
                 self.statuses[str(change.command)] = _status(change)
                 self._changed.notify_all()
-                return CurrentStatus(parsed.text, change.command, _status(change), command.sequence)
-            self._await_command(command.sequence, self.world.kafka.timeout)
+            else:  # others wrote, too: what counts is applied as it is read
+                self._await_command(command.sequence, self.world.kafka.timeout)
+                if command.sequence in self._void:
+                    continue
+                provisioned.settle()
+            return CurrentStatus(parsed.text, change.command, _status(change), command.sequence)
         raise UnavailableError("Other servers change too much at the same time. Try again.")
 
     def _await_command(self, sequence: int, patience: float) -> None:
@@ -334,7 +348,8 @@ class Engine:
             plan_version=n.PLAN_VERSION,
             query_id=change.starts.id if change.starts else None,
             starts={topic: dict(offsets) for topic, offsets in starts.items()},
-            expects=self._next_sequence,
+            number=self._next_sequence,
+            after=self._last,
             text=change.text,
         )
 
