@@ -153,19 +153,21 @@ class Scene:
         assert len(found) == count, _listed(found)
         return found
 
-    def wait(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
+    def wait(
+        self, look: Callable[[], Any], good: Callable[[Any], bool], patience: float = PATIENCE
+    ) -> Any:
         """Looks until it is good; what it saw last if patience ends."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while not good(seen := look()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"Waited in vain, saw: {_listed(seen)}\n{self._errors()}")
             time.sleep(0.1)
         return seen
 
-    def drained(self, query_id: str, *topics: str) -> None:
+    def drained(self, query_id: str, *topics: str, patience: float = PATIENCE) -> None:
         """Waits until a query has read its topics to their ends."""
         ends = {t: self.admin.end_offsets(t) for t in topics}
-        self.wait(lambda: self._read_so_far(query_id), lambda read: _covers(read, ends))
+        self.wait(lambda: self._read_so_far(query_id), lambda read: _covers(read, ends), patience)
 
     def _read_so_far(self, query_id: str) -> dict[str, dict[int, int]]:
         sinks = next(q for q in self.client.queries() if q["id"] == query_id)["sinks"]

@@ -137,7 +137,7 @@ def finish(scene: Scene) -> None:
         ("TOTALS", "DOUBLED"),
         ("NAMED", "DOUBLED", "names"),
     ):
-        scene.drained(ids[sink], *topics)
+        scene.drained(ids[sink], *topics, patience=300)
     eventually(lambda: all(visible(scene, sink) for sink in ids))
 
 
