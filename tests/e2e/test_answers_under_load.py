@@ -104,7 +104,7 @@ def test_a_push_query_leaves_nothing_behind(server, client, stream, way):
         each = iter(rows)
         next(each)
         (running,) = server.engine.pushes.values()
-        folder = Path(running._checkpoint)
+        folder = Path(running.checkpoint)
         assert folder.exists()
         if way == "hang up":
             rows.close()

@@ -67,6 +67,7 @@ class PushQuery:
         self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
         self._closing = threading.Event()
         self._over = limit == 0
+        self.checkpoint = checkpoint
         self._forget = partial(forget, rows.sparkSession, checkpoint)
         try:
             self._streaming: StreamingQuery = (

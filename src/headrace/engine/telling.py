@@ -76,7 +76,8 @@ def cluster_status(engine: Engine) -> ClusterStatus:
 
 def _active(engine: Engine, ids: Iterable[str]) -> dict[str, Mapping[str, object]]:
     """The server that runs the queries reads all partitions of their topics."""
-    found = [query for id_ in ids if (query := engine.queries.get(id_)) is not None]
+    known = {query.id: query for query in engine.queries.all_known()}
+    found = [known[id_] for id_ in ids if id_ in known]
     topics = engine.world.admin.topics() if found else {}
     partitions = {name: topic.partitions for name, topic in topics.items()}
     return {
