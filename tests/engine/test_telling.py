@@ -19,7 +19,7 @@ def engine(url=None, members=(), holder=None, **settings):
     return SimpleNamespace(
         addresses={} if url is None else {"server": url},
         world=SimpleNamespace(settings=Settings(named)),
-        queries=SimpleNamespace(active=False, get=lambda id_: None),
+        queries=SimpleNamespace(active=False, all_known=list),
         heartbeat=SimpleNamespace(members=lambda: members, holding=lambda: holder),
     )
 
