@@ -6,6 +6,9 @@ zones by name, optional sections.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -85,16 +88,11 @@ _GAP = "\u0001"
 
 
 class _Groups:
-    """What each letter of a pattern matched, as columns; all null where the text does not match."""
+    """What each letter of a pattern matched, as columns over the `parts` of a text."""
 
-    def __init__(self, text: Column, regex: str, groups: tuple[Letter, ...]) -> None:
+    def __init__(self, parts: Column, groups: tuple[Letter, ...]) -> None:
         self.counts = {g.letter: g.count for g in groups}
-        marked = "".join(f"{_GAP}${i}" for i in range(1, len(groups) + 1))
-        parts = F.split(F.regexp_replace(text, regex, marked), _GAP)
-        self.matched = F.size(parts) == len(groups) + 1
-        self.columns = {
-            g.letter: F.when(self.matched, F.get(parts, F.lit(i))) for i, g in enumerate(groups, 1)
-        }
+        self.columns = {g.letter: F.get(parts, F.lit(i)) for i, g in enumerate(groups, 1)}
 
     def __contains__(self, letter: str) -> bool:
         return letter in self.columns
@@ -126,7 +124,33 @@ class _Groups:
         return F.when(value > 0, value) if letter == "y" else value
 
 
-def _groups(text: Column, pattern: str) -> _Groups | None:
+@dataclass(frozen=True)
+class _Shape:
+    """What texts of a pattern look like, and the letters they are made of."""
+
+    regex: str
+    groups: tuple[Letter, ...]
+
+    def __contains__(self, letter: str) -> bool:
+        return any(g.letter == letter for g in self.groups)
+
+    def parsed(self, text: Column, value: Callable[[_Groups], Column]) -> Column:
+        """A value of what the text matched; null where it does not match.
+
+        The text is taken apart once, for a lambda: in plain columns each use of a part, and there
+        are dozens, would match the text again.
+        """
+        marked = "".join(f"{_GAP}${i}" for i in range(1, len(self.groups) + 1))
+        parts = F.split(F.regexp_replace(text, self.regex, marked), _GAP)
+
+        def of(parts: Column) -> Column:
+            matched = F.size(parts) == len(self.groups) + 1
+            return F.when(matched, value(_Groups(parts, self.groups)))
+
+        return F.get(F.transform(F.array(parts), of), F.lit(0))
+
+
+def _shape(pattern: str) -> _Shape | None:
     """None if Python has to parse it."""
     parts = elements(pattern)
     found = tuple(letters(parts))
@@ -137,44 +161,46 @@ def _groups(text: Column, pattern: str) -> _Groups | None:
     if any(g.letter == "Z" and g.count > 3 for g in found):
         return None
     regex = rf"(?i)^{parser(pattern).regex.pattern}\z"
-    return _Groups(text, regex, found)
+    return _Shape(regex, found)
 
 
 def parse_timestamp(text: Column, pattern: str, where: Zone) -> Column | None:
     """Milliseconds since the epoch; null where the text is not as the pattern says."""
-    groups = _groups(text, pattern)
-    if groups is None:
+    shape = _shape(pattern)
+    if shape is None:
         return None
-    local = _days(groups) * F.lit(DAY).cast("bigint") + _millis(groups)
-    for letter in "XxZ":
-        if letter in groups:
-            return F.when(groups.matched, local - _offset(groups.text(letter)))
-    return F.when(groups.matched, utc_millis(local, where))
+    offset = next((letter for letter in "XxZ" if letter in shape), None)
+
+    def value(groups: _Groups) -> Column:
+        local = _days(groups) * F.lit(DAY).cast("bigint") + _millis(groups)
+        return local if offset is None else local - _offset(groups.text(offset))
+
+    parsed = shape.parsed(text, value)
+    return utc_millis(parsed, where) if offset is None else parsed
 
 
 def parse_date(text: Column, pattern: str) -> Column | None:
     """Days since 1970-01-01, of a pattern that has a whole date."""
-    groups = _groups(text, pattern)
-    if groups is None or not _whole_date(groups):
+    shape = _shape(pattern)
+    if shape is None or not _whole_date(shape):
         return None
-    sound = _millis(groups).isNotNull()
-    return F.when(groups.matched & sound, _days(groups))
+    return shape.parsed(text, lambda g: F.when(_millis(g).isNotNull(), _days(g)))
 
 
 def parse_time(text: Column, pattern: str) -> Column | None:
     """Milliseconds of the day, of a pattern that has hours and no date."""
-    groups = _groups(text, pattern)
-    if groups is None or any(letter in groups for letter in "yuMdD"):
+    shape = _shape(pattern)
+    if shape is None or any(letter in shape for letter in "yuMdD"):
         return None
-    hours = any(letter in groups for letter in "Hk") or (
-        "a" in groups and any(letter in groups for letter in "hK")
+    hours = any(letter in shape for letter in "Hk") or (
+        "a" in shape and any(letter in shape for letter in "hK")
     )
-    if not hours or ("s" in groups and "m" not in groups):
+    if not hours or ("s" in shape and "m" not in shape):
         return None
-    return F.when(groups.matched, _millis(groups).cast("int"))
+    return shape.parsed(text, lambda g: _millis(g).cast("int"))
 
 
-def _whole_date(groups: _Groups) -> bool:
+def _whole_date(groups: _Groups | _Shape) -> bool:
     return ("y" in groups or "u" in groups) and ("D" in groups or ("M" in groups and "d" in groups))
 
 
@@ -228,9 +254,11 @@ def parse_simple_date(text: Column, pattern: str) -> Column | None:
     named = {g.letter: g.count for g in ready.groups}
     if not set(named) <= set("yMd") or len(named) < len(ready.groups) or named.get("y", 4) < 3:
         return None
-    groups = _Groups(text, rf"(?is)^{ready.regex.pattern}.*\z", ready.groups)
-    year = groups.number("y", 0, 9_999_999, 1970)
-    month = groups.month(0, 9_999_999)
-    first = F.add_months(F.make_date(year, F.lit(1), F.lit(1)), month - 1)
-    days = F.unix_date(first) + groups.number("d", 0, 9_999_999, 1) - 1
-    return F.when(groups.matched, days)
+
+    def days(groups: _Groups) -> Column:
+        year = groups.number("y", 0, 9_999_999, 1970)
+        month = groups.month(0, 9_999_999)
+        first = F.add_months(F.make_date(year, F.lit(1), F.lit(1)), month - 1)
+        return F.unix_date(first) + groups.number("d", 0, 9_999_999, 1) - 1
+
+    return _Shape(rf"(?is)^{ready.regex.pattern}.*\z", tuple(ready.groups)).parsed(text, days)
