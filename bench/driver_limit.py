@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from headrace.bench.ground import Ground, ground, reached
+from headrace.bench.ground import Ground, ground, position
 from headrace.bench.jobs import Size
-from headrace.bench.processes import cpu_seconds
+from headrace.bench.processes import percent_of_core
 from headrace.bench.workloads.queries import KINDS, MANY, NAMES, SMALL
 from headrace.topics.records import NewRecord, RecordWriter
 
@@ -40,18 +40,11 @@ def one_record(at: Ground, topic: str) -> float:
     while waiting and time.monotonic() - began < PATIENCE_SECONDS:
         query = at.server.engine.queries.get(waiting[-1])
         assert query is not None
-        if sum(map(int, reached(query.streaming).get(topic, {}).values())) >= end:
+        if position(query, topic) >= end:
             waiting.pop()
         else:
             time.sleep(0.01)
     return time.monotonic() - began if not waiting else float("inf")
-
-
-def idle(seconds: float) -> float:
-    """Percent of a core, broker and all."""
-    before, began = cpu_seconds(os.getpid()), time.monotonic()
-    time.sleep(seconds)
-    return 100 * (cpu_seconds(os.getpid()) - before) / (time.monotonic() - began)
 
 
 def driver(at: Ground) -> dict[str, float]:
@@ -79,7 +72,7 @@ def main() -> None:
             start(at, range(first, count), many, names)
             one_record(at, many)
             figures = {"seconds to start": time.monotonic() - began, **driver(at)}
-            figures["idle % of a core"] = idle(IDLE_SECONDS)
+            figures["idle % of a core"] = percent_of_core(os.getpid(), IDLE_SECONDS)
             figures["one record through all, s"] = min(one_record(at, many) for _ in range(3))
             figures["failed"] = sum(bool(query.errors) for query in at.server.engine.queries)
             shown = ", ".join(f"{name} {value:,.1f}" for name, value in figures.items())

@@ -7,14 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.request import urlopen
+
+from server_process import eventually
 
 from headrace.topics.ports import free_port
 
@@ -39,18 +38,13 @@ class StandaloneCluster:
         try:
             ports = ["--port", str(self.port), "--webui-port", str(self._page)]
             self._start("master", MASTER, *ports)
-            until(lambda: self.state() is not None)
+            eventually(lambda: self.state() is not None, 60)
         except BaseException:
             self.close()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add_worker(self, name: str, cores: int = 1, memory: str = "1g") -> Path:
@@ -59,7 +53,7 @@ class StandaloneCluster:
         work = self.directory / name / "work"
         size = ["-c", str(cores), "-m", memory, "-d", str(work), "--webui-port", "0"]
         self._start(name, WORKER, *size, self.master)
-        until(lambda: len(self.alive()) > known)
+        eventually(lambda: len(self.alive()) > known, 60)
         return work
 
     def kill_worker(self, name: str) -> None:
@@ -107,10 +101,3 @@ class StandaloneCluster:
             self._processes[name] = subprocess.Popen(
                 command, stdout=output, stderr=output, env=environment, cwd=folder
             )
-
-
-def until(check: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, "it did not come to pass"
-        time.sleep(0.1)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from scene import Scene
-from server_process import ServerProcess
-from standalone import StandaloneCluster, until
+from server_process import ServerProcess, eventually
+from standalone import StandaloneCluster
 
 from headrace.cli.demo import NOON, demo_script, produce
 from headrace.spark.package import DIRECTORY
@@ -77,7 +77,7 @@ def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path):
             assert {made.parents[1].name for made in origins(scene)} == {DIRECTORY}
 
             click(scene, FIRST, FIRST + MORE)
-            until(lambda: count(scene, "NAMED") > FIRST + MORE // 10)
+            eventually(lambda: count(scene, "NAMED") > FIRST + MORE // 10, 60)
             cluster.kill_worker("one")
             assert count(scene, "NAMED") < FIRST + MORE, "it was killed too late to matter"
             drained(scene)
@@ -96,9 +96,9 @@ def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path):
                 drained(scene)
                 return third in {place.parents[1] for place in places(scene)}
 
-            until(third_works, 90)
+            eventually(third_works, 90)
             assert {q["state"] for q in scene.client.queries()} == {"RUNNING"}
-    until(lambda: not left_in(tmp_path))
+    eventually(lambda: not left_in(tmp_path), 60)
 
 
 # ------------------------------------------------------------------------------ the scene

@@ -12,6 +12,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from server_process import eventually
 
 from api_requests import api_requests
 from headrace.client import Client
@@ -43,13 +44,6 @@ def stream(client):
     client.execute(f"DROP STREAM {name} DELETE TOPIC;")
 
 
-def until(good, seconds=90.0):
-    deadline = time.monotonic() + seconds
-    while not good():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-
-
 def test_twenty_push_queries_at_once(server, client, stream):
     client.execute(f"INSERT INTO {stream} VALUES ('a', 1, 'x');")
     found: dict[int, list[list[object]]] = {}
@@ -62,12 +56,12 @@ def test_twenty_push_queries_at_once(server, client, stream):
     readers = [threading.Thread(target=read, args=(i,), daemon=True) for i in range(PUSH_QUERIES)]
     for reader in readers:
         reader.start()
-    until(lambda: len(server.engine.pushes) == PUSH_QUERIES, 180)
+    eventually(lambda: len(server.engine.pushes) == PUSH_QUERIES, 180)
     client.execute(f"INSERT INTO {stream} VALUES ('b', 2, 'x');")
     for reader in readers:
         reader.join(200)
     assert found == {i: [[1 + i], [2 + i]] for i in range(PUSH_QUERIES)}
-    until(lambda: not server.engine.pushes)
+    eventually(lambda: not server.engine.pushes)
 
 
 def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream):
@@ -80,7 +74,7 @@ def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream
     own = {"ksql.streams.max.offsets.per.trigger": 1000}
     with client.stream(f"SELECT * FROM {stream} EMIT CHANGES;", properties=own) as rows:
         (running,) = server.engine.pushes.values()
-        until(running._buffer.full)
+        eventually(running._buffer.full)
         before = _batches(running)
         time.sleep(3)
         assert _batches(running) <= before + 1
@@ -88,7 +82,7 @@ def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream
         assert running._buffer.qsize() == push.BUFFERED_BATCHES
         numbers = [row[1] for _, row in zip(range(60_000), rows, strict=False)]
     assert numbers == list(range(60_000))
-    until(lambda: not server.engine.pushes)
+    eventually(lambda: not server.engine.pushes)
 
 
 def _batches(running):
@@ -116,7 +110,7 @@ def test_a_push_query_leaves_nothing_behind(server, client, stream, way):
             assert list(each) == []
         else:
             own.close()
-    until(lambda: not server.engine.pushes and not folder.exists())
+    eventually(lambda: not server.engine.pushes and not folder.exists())
     assert not running._streaming.isActive
 
 

@@ -132,6 +132,11 @@ def reached(query: Any) -> Mapping[str, Mapping[str, int]]:
     return found
 
 
+def position(query: PersistentQuery, topic: str) -> int:
+    """How many of a topic's records a query has read."""
+    return sum(reached(query.streaming).get(topic, {}).values())
+
+
 def covers(there: Mapping[str, Mapping[str, int]], ends: Mapping[str, Mapping[str, int]]) -> bool:
     return all(
         there.get(topic, {}).get(partition, 0) >= offset

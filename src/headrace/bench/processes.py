@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -71,6 +72,13 @@ def cpu_seconds(pid: int) -> float:
     stats = _stats()
     ticks = sum(sum(map(int, stats[p][11:15])) for p in family(pid) if p in stats)
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def percent_of_core(pid: int, seconds: float) -> float:
+    """What a process and its descendants take of one core, in the next so many seconds."""
+    before, began = cpu_seconds(pid), time.monotonic()
+    time.sleep(seconds)
+    return 100 * (cpu_seconds(pid) - before) / (time.monotonic() - began)
 
 
 def _stats() -> dict[int, list[str]]:

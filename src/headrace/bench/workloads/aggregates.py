@@ -72,6 +72,20 @@ def aggregate(keys: int, bars: tuple[Bar, ...], quick: bool = False) -> Job:
     )
 
 
+def each_change(keys: int) -> Job:
+    """One output per input: a kernel's work."""
+    source = numbers(keys)
+    return Job(
+        "aggregate-each-change",
+        f"COUNT and SUM, {keys:,} keys, one output per input",
+        "aggregates",
+        (source,),
+        TOTALS % (source.name, ""),
+        makes="TABLE",
+        properties={"ksql.streams.cache.max.bytes.buffering": 0},
+    )
+
+
 _TEN_THOUSAND = numbers(10_000, step_ms=10)
 _BURSTS = numbers(10_000, burst=3)
 _NO_WINDOWED_KEYS = Absent(
@@ -83,15 +97,7 @@ JOBS = (
     aggregate(100, BOTH_BARS, quick=True),
     aggregate(20_000, ()),
     aggregate(MILLION, BOTH_BARS),
-    Job(
-        "aggregate-each-change",
-        "COUNT and SUM, 20,000 keys, one output per input",
-        "aggregates",
-        (numbers(20_000),),
-        TOTALS % ("numbers_20000", ""),
-        makes="TABLE",
-        properties={"ksql.streams.cache.max.bytes.buffering": 0},
-    ),
+    each_change(20_000),
     Job(
         "tumbling",
         "tumbling windows, 10,000 keys",

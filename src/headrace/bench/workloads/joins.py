@@ -15,6 +15,7 @@ JOINED = "SELECT l.k AS k, l.{a} AS a, r.{b} AS b FROM {{{left}}} l {how} {{{rig
 # For Flink: a record's time, and that a table is one.
 _TIME = "ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', WATERMARK FOR ts AS ts"
 _KEY = "PRIMARY KEY (k) NOT ENFORCED"
+_FLINK_NAMES = {"k": "k", "f": "F"}  # it takes names as they are written
 
 
 def stream(name: str, keys: int) -> Source:
@@ -89,19 +90,40 @@ def _within(read: Reading) -> Hand:
     )
 
 
-def _flink_tables(on: str) -> FlinkSql:
-    return FlinkSql(
-        {name: f"k STRING, NAME STRING, F STRING, {_KEY}" for name in ("updates", "names")},
-        f"k STRING, A STRING, B STRING, {_KEY}",
-        f"SELECT l.k, l.NAME, r.NAME FROM {{updates}} l LEFT JOIN {{names}} r ON {on}",
-    )
-
-
 _NO_TABLES = Absent(
     "Spark has no join with a table that changes: there is nothing to write by hand"
 )
 _UPDATES = table("updates", None, KEYS)
 _NAMES = table("names", KEYS, KEYS)
+
+
+def _tables(name: str, column: str, streams: str) -> Job:
+    """Updates of a table, each with the row of another table that the column names."""
+    return Job(
+        name,
+        f"{name} join, {KEYS:,} keys",
+        "joins",
+        (_UPDATES, _NAMES),
+        JOINED.format(
+            a="name",
+            b="name",
+            how="LEFT JOIN",
+            left="updates",
+            right="names",
+            on=f"ON l.{column} = r.k",
+        ),
+        makes="TABLE",
+        by_hand=_NO_TABLES,
+        streams=streams,
+        flink=FlinkSql(
+            {source: f"k STRING, NAME STRING, F STRING, {_KEY}" for source in ("updates", "names")},
+            f"k STRING, A STRING, B STRING, {_KEY}",
+            "SELECT l.k, l.NAME, r.NAME FROM {updates} l LEFT JOIN {names} r "
+            f"ON l.{_FLINK_NAMES[column]} = r.k",
+        ),
+        bars=(Bar(50_000),),
+    )
+
 
 JOBS = (
     lookup(1_000, quick=True),
@@ -129,42 +151,6 @@ JOBS = (
             "AND r.ts BETWEEN l.ts - INTERVAL '5' SECOND AND l.ts + INTERVAL '5' SECOND",
         ),
     ),
-    Job(
-        "table-table",
-        "table-table join, 10,000 keys",
-        "joins",
-        (_UPDATES, _NAMES),
-        JOINED.format(
-            a="name",
-            b="name",
-            how="LEFT JOIN",
-            left="updates",
-            right="names",
-            on="ON l.k = r.k",
-        ),
-        makes="TABLE",
-        by_hand=_NO_TABLES,
-        streams="tables",
-        flink=_flink_tables("l.k = r.k"),
-        bars=(Bar(50_000),),
-    ),
-    Job(
-        "foreign-key",
-        "foreign-key join, 10,000 keys",
-        "joins",
-        (_UPDATES, _NAMES),
-        JOINED.format(
-            a="name",
-            b="name",
-            how="LEFT JOIN",
-            left="updates",
-            right="names",
-            on="ON l.f = r.k",
-        ),
-        makes="TABLE",
-        by_hand=_NO_TABLES,
-        streams="foreign-key",
-        flink=_flink_tables("l.F = r.k"),
-        bars=(Bar(50_000),),
-    ),
+    _tables("table-table", "k", "tables"),
+    _tables("foreign-key", "f", "foreign-key"),
 )

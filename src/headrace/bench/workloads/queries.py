@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 
 from headrace.bench.figures import HEADRACE, Absent, Bar, Row, samples
-from headrace.bench.ground import PATIENCE_SECONDS, Ground, reached
+from headrace.bench.ground import PATIENCE_SECONDS, Ground, position
 from headrace.bench.jobs import Size, Source
 from headrace.bench.measures import Measure, Run
-from headrace.bench.processes import available, cpu_seconds
+from headrace.bench.processes import available, percent_of_core
 from headrace.bench.workloads.joins import table
 from headrace.model.errors import HeadraceError
 from headrace.topics.records import NewRecord, RecordWriter
@@ -90,10 +90,7 @@ def _feed(at: Ground, topic: str) -> list[float]:
 
 def _lag(at: Ground, topic: str) -> float:
     end = sum(at.admin.end_offsets(topic).values())
-    return max(
-        end - sum(map(int, reached(query.streaming).get(topic, {}).values()))
-        for query in at.server.engine.queries
-    )
+    return max(end - position(query, topic) for query in at.server.engine.queries)
 
 
 def _await_end(at: Ground, topic: str) -> None:
@@ -109,9 +106,7 @@ def _idle(at: Ground, topic: str) -> float:
     """Percent of a core that everything takes, once there is nothing left to do."""
     _await_end(at, topic)
     time.sleep(SETTLE_SECONDS)
-    before, began = cpu_seconds(os.getpid()), time.monotonic()
-    time.sleep(IDLE_SECONDS)
-    return 100 * (cpu_seconds(os.getpid()) - before) / (time.monotonic() - began)
+    return percent_of_core(os.getpid(), IDLE_SECONDS)
 
 
 MEASURES = (

@@ -85,7 +85,7 @@ def _answers(port: int) -> bool:
 
 
 def _memory(run: Run) -> Iterator[Row]:
-    """What driver and workers hold with many keys in an aggregate, then in a joined table."""
+    """What driver and workers hold with many keys in aggregates, then in a joined table."""
     if not available():
         yield Row("memory-keys", "many keys", "MiB", {HEADRACE: NO_PROC})
         return
@@ -94,6 +94,7 @@ def _memory(run: Run) -> Iterator[Row]:
     (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, title, job, size in (
         ("aggregate", "an aggregate", aggregates.aggregate(keys, ()), Size(keys)),
+        ("kernel", "a kernel's aggregate", aggregates.each_change(keys), Size(keys)),
         ("join", "a joined table", joins.lookup(keys), Size(min(keys, 100_000))),
     ):
         topics = topics_of(at, job, size)

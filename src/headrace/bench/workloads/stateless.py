@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.bench.figures import BY_HAND, Absent, Bar
-from headrace.bench.jobs import FlinkSql, Hand, Headers, Job, Reading, Source
+from headrace.bench.jobs import FlinkSql, Hand, HandForm, Headers, Job, Reading, Source
 
 MILLION = 1_000_000
 
@@ -35,6 +35,7 @@ AMOUNTS = Source(
     properties="value_format='JSON', wrap_single_values=false",
 )
 
+_COLUMNS = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
 FILTERED = "SELECT k, id, name, amount * 2 AS twice FROM {%s} WHERE amount > 100"
 
 
@@ -46,16 +47,14 @@ def _sunk(key: Column | str, value: Column) -> list[Column]:
 
 
 def _filtered_json(read: Reading) -> Hand:
-    columns = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
-    value = F.from_json(F.col("value").cast("string"), columns)
+    value = F.from_json(F.col("value").cast("string"), _COLUMNS)
     rows = read("orders").select("key", "timestamp", value.alias("v")).where("v.AMOUNT > 100")
     made = F.to_json(F.struct("v.ID", "v.NAME", (F.col("v.AMOUNT") * 2).alias("TWICE")))
     return Hand(rows.select(*_sunk("key", made)))
 
 
 def _filtered_delimited(read: Reading) -> Hand:
-    columns = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
-    value = F.from_csv(F.col("value").cast("string"), columns)
+    value = F.from_csv(F.col("value").cast("string"), _COLUMNS)
     records = read("orders_delimited")
     rows = records.select("key", "timestamp", value.alias("v")).where("v.AMOUNT > 100")
     made = F.to_csv(F.struct("v.ID", "v.NAME", (F.col("v.AMOUNT") * 2).alias("TWICE")))
@@ -69,8 +68,7 @@ def _twice(read: Reading) -> Hand:
 
 
 def _traced(read: Reading) -> Hand:
-    columns = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
-    value = F.from_json(F.col("value").cast("string"), columns)
+    value = F.from_json(F.col("value").cast("string"), _COLUMNS)
     trace = F.try_element_at(F.filter("headers", lambda h: h["key"] == "trace"), F.lit(-1))
     rows = read("traced_orders", headers=True).select(
         "key", "timestamp", trace["value"].alias("TRACE"), value.alias("v")
@@ -85,6 +83,23 @@ _OTHER_FORMAT = Absent(
 )
 _ONE_FORMAT = Absent("Kafka Streams runs the JSON form of this job")
 
+
+def _formatted(format_: str, of_json: float, by_hand: HandForm | Absent = _OTHER_FORMAT) -> Job:
+    """The same in another format than JSON, and how fast that has to be beside it."""
+    source = ORDERS.as_format(format_)
+    return Job(
+        f"stateless-{format_.lower()}",
+        f"filter and projection, {format_}",
+        "stateless",
+        (source,),
+        FILTERED % source.name,
+        by_hand=by_hand,
+        streams=_ONE_FORMAT,
+        bars=(Bar(of_json, "stateless-json"),),
+        records=MILLION,
+    )
+
+
 JOBS = (
     Job(
         "stateless-json",
@@ -95,7 +110,7 @@ JOBS = (
         by_hand=_filtered_json,
         streams="filter",
         flink=FlinkSql(
-            {"orders": "k STRING, ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"},
+            {"orders": f"k STRING, {_COLUMNS}"},
             "k STRING, ID INT, NAME STRING, TWICE DOUBLE",
             "SELECT k, ID, NAME, AMOUNT * 2 FROM {orders} WHERE AMOUNT > 100",
         ),
@@ -103,39 +118,9 @@ JOBS = (
         records=MILLION,
         quick=True,
     ),
-    Job(
-        "stateless-avro",
-        "filter and projection, AVRO",
-        "stateless",
-        (ORDERS.as_format("AVRO"),),
-        FILTERED % "orders_avro",
-        by_hand=_OTHER_FORMAT,
-        streams=_ONE_FORMAT,
-        bars=(Bar(0.8, "stateless-json"),),
-        records=MILLION,
-    ),
-    Job(
-        "stateless-delimited",
-        "filter and projection, DELIMITED",
-        "stateless",
-        (ORDERS.as_format("DELIMITED"),),
-        FILTERED % "orders_delimited",
-        by_hand=_filtered_delimited,
-        streams=_ONE_FORMAT,
-        bars=(Bar(1.0, "stateless-json"),),
-        records=MILLION,
-    ),
-    Job(
-        "stateless-protobuf",
-        "filter and projection, PROTOBUF",
-        "stateless",
-        (ORDERS.as_format("PROTOBUF"),),
-        FILTERED % "orders_protobuf",
-        by_hand=_OTHER_FORMAT,
-        streams=_ONE_FORMAT,
-        bars=(Bar(0.5, "stateless-json"),),
-        records=MILLION,
-    ),
+    _formatted("AVRO", 0.8),
+    _formatted("DELIMITED", 1.0, _filtered_delimited),
+    _formatted("PROTOBUF", 0.5),
     Job(
         "single-values",
         "unwrapped single values",
