@@ -106,7 +106,6 @@ def _memory(run: Run) -> Iterator[Row]:
             at.await_end(lambda: query.streaming, *topics.values())
         held = peak.megabytes
         at.admin.delete(sink)
-        at.forget_sources()
         run.tell(f"{keys:,} keys in {title}: {held:,.0f} MiB")
         yield Row(
             f"memory-{name}",
@@ -116,6 +115,7 @@ def _memory(run: Run) -> Iterator[Row]:
             (Bar(GIBIBYTES_6, at_most=True),),
             records=keys,
         )
+    at.forget_sources()
 
 
 MEASURES = (
