@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 
 class Terminal:
-    def __init__(self, url, home, columns=100, **variables):
+    def __init__(self, url, home, columns=100, interrupts=signal.SIG_DFL, **variables):
+        """`interrupts`: what the process finds to be done with them, whoever started us."""
         self.master, slave = pty.openpty()
         environment = {
             **os.environ,
@@ -39,7 +41,7 @@ class Terminal:
             stderr=slave,
             env=environment,
             start_new_session=True,
-            preexec_fn=_own_the_terminal,
+            preexec_fn=lambda: _own_the_terminal(interrupts),
         )
         os.close(slave)
         self.raw = ""
@@ -105,8 +107,9 @@ class Terminal:
         os.close(self.master)
 
 
-def _own_the_terminal():
+def _own_the_terminal(interrupts):
     import fcntl
     import termios
 
+    signal.signal(signal.SIGINT, interrupts)
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import pytest
 from terminal import SOURCES, Terminal
@@ -13,6 +14,16 @@ from headrace.cli.statements import is_complete
 
 # Processes in real terminals, with patience of seconds: not for a machine that is busy with others.
 pytestmark = pytest.mark.heavy
+
+
+def asked(engine, before):
+    """The one query that was started since."""
+    deadline = time.monotonic() + 60
+    while not (new := set(engine.queries) - before):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    (only,) = new
+    return engine.queries[only]
 
 
 @pytest.fixture
@@ -46,14 +57,35 @@ def test_ctrl_c_ends_the_query_and_not_the_program(shell, engine):
     before = set(engine.queries)
     shell.enter("SELECT * FROM S EMIT CHANGES;")
     shell.expect("|b ")
-    (new,) = set(engine.queries) - before
-    engine.queries[new].push("zzz", 3, None, 1.0)
-    assert "|zzz" in shell.expect("zzz", seconds=2)
+    query = asked(engine, before)
+    query.push("zzz", 3, None, 1.0)
+    assert "|zzz" in shell.expect("zzz")
     shell.type("\x03")
     shell.expect("Query terminated")
-    assert engine.queries[new].closed.wait(3)
+    assert query.closed.wait(30)
     shell.enter("SHOW STREAMS;")
     shell.expect("false")
+
+
+def test_ctrl_c_before_the_first_row(shell, engine):
+    before = set(engine.queries)
+    shell.enter("SELECT * FROM S EMIT CHANGES;")
+    query = asked(engine, before)
+    shell.type("\x03")  # at about the time when the answer begins
+    shell.expect("Query terminated")
+    assert query.closed.wait(30)
+    shell.enter("SHOW STREAMS;")
+    shell.expect("false")
+
+
+def test_ctrl_c_counts_where_the_shell_was_started_with_interrupts_ignored(url, engine, tmp_path):
+    terminal = Terminal(url, tmp_path, interrupts=signal.SIG_IGN)
+    terminal.expect("headrace>")
+    terminal.enter("SELECT * FROM S EMIT CHANGES;")
+    terminal.expect("|b ")
+    terminal.type("\x03")
+    terminal.expect("Query terminated")
+    terminal.close()
 
 
 def test_rows_fit_the_terminal(shell):
@@ -159,20 +191,40 @@ def test_unreachable_server_is_no_end(tmp_path):
     terminal.close()
 
 
-def test_interrupt_while_piped(url, engine):
-    before = set(engine.queries)
+@contextmanager
+def piped(url, sql, interrupts=signal.SIG_DFL):
     process = subprocess.Popen(
-        [sys.executable, "-m", "headrace.cli.main", url, "-e", "SELECT * FROM S EMIT CHANGES;"],
+        [sys.executable, "-m", "headrace.cli.main", url, "-e", sql],
         env={**os.environ, "PYTHONPATH": str(SOURCES)},
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, interrupts),
     )
-    assert process.stdout.readline() == "|ID|N|PRICE|X|\n"
-    process.send_signal(signal.SIGINT)
-    rest, _ = process.communicate(timeout=10)
-    assert "\x1b" not in rest
-    (new,) = set(engine.queries) - before
-    assert engine.queries[new].closed.wait(3)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_interrupt_while_piped(url, engine):
+    before = set(engine.queries)
+    with piped(url, "SELECT * FROM S EMIT CHANGES; SHOW STREAMS;") as process:
+        assert process.stdout.readline() == "|ID|N|PRICE|X|\n"
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    assert "\x1b" not in rest and "Stream Name" not in rest
+    assert process.returncode == 130
+    assert asked(engine, before).closed.wait(30)
+
+
+def test_a_script_in_the_background_ignores_interrupts(url, engine):
+    before = set(engine.queries)
+    with piped(url, "SELECT * FROM S EMIT CHANGES;", signal.SIG_IGN) as process:
+        assert process.stdout.readline() == "|ID|N|PRICE|X|\n"
+        process.send_signal(signal.SIGINT)
+        asked(engine, before).push("zzz", 3, None, 1.0)
+        assert [process.stdout.readline()[:2] for _ in range(3)] == ["|a", "|b", "|z"]
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,20 @@ class Session:
         }
 
     def run(self, text: str) -> None:
-        """Runs every statement of a text; the first that fails ends it."""
-        for statement in statements(text):
-            if not self.takes(statement):
-                self._handlers.get(first_word(statement), self._execute)(statement)
+        """Runs every statement of a text; the first that fails or is interrupted ends it."""
+        try:
+            for statement in statements(text):
+                if not self.takes(statement):
+                    self._handlers.get(first_word(statement), self._execute)(statement)
+        except KeyboardInterrupt:
+            self._reconnect()
+            raise
+
+    def _reconnect(self) -> None:
+        """A new connection for one left in the middle of something; the server ends its query."""
+        interrupted = self.client
+        self.client = interrupted.connect(interrupted.url)
+        interrupted.close()
 
     def run_file(self, path: str) -> None:
         try:
@@ -89,15 +99,15 @@ class Session:
             self.output.line(line)
 
     def _query(self, text: str) -> None:
-        with self.client.stream(text) as rows, _Deadline(self, rows):
-            try:
+        try:
+            with self.client.stream(text) as rows, _Deadline(self, rows):
                 self._show_rows(rows)
-            except KeyboardInterrupt:
-                self.output.line()  # the terminal has shown ^C already
-                self.output.line("Query terminated")
-                return
-            if rows.final_message:
-                self._final(rows.final_message)
+                if rows.final_message:
+                    self._final(rows.final_message)
+        except KeyboardInterrupt:
+            self.output.line()  # the terminal has shown ^C already
+            self.output.line("Query terminated")
+            raise
 
     def _show_rows(self, rows: RowStream) -> None:
         show = self._json_rows if self.format is Format.JSON else self._table_rows
@@ -133,13 +143,15 @@ class Session:
             self.output.line(message)
 
     def _print(self, text: str) -> None:
-        with self.client.print_topic(text) as lines:
-            try:
+        try:
+            with self.client.print_topic(text) as lines:
                 for line in lines:
                     self.output.line(line)
-            except KeyboardInterrupt:
-                self.output.line()
+        except KeyboardInterrupt:
+            self.output.line()
             self.output.line("Topic printing ceased")
+            raise
+        self.output.line("Topic printing ceased")
 
     # ---------------------------------------------------------------------- the session
 

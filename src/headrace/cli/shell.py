@@ -12,6 +12,7 @@ from headrace import __version__
 from headrace.cli import builtins
 from headrace.cli.builtins import Leave
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
+from headrace.cli.interrupts import heeded
 from headrace.cli.output import Output
 from headrace.cli.pairs import add_pairs
 from headrace.cli.session import Format, Session
@@ -97,7 +98,8 @@ def _password(args: argparse.Namespace) -> str:
 def once(session: Session, work: Callable[[], None]) -> int:
     """For scripts: the first failure ends it, and the exit code tells."""
     try:
-        work()
+        with heeded(always=False):
+            work()
     except ConnectionFailed as error:
         session.output.error(str(error))
         return UNREACHABLE
@@ -123,7 +125,8 @@ def converse(session: Session) -> int:
             if line.strip():
                 session.history.append(line)
                 session.output.keep(f"{prompt.TEXT}{line}")
-                enter(session, line)
+                with heeded(always=True):
+                    enter(session, line)
                 prompt.refresh(line)
         except (EOFError, Leave):
             session.output.line("Exiting Headrace.")

@@ -1,0 +1,57 @@
+"""Ctrl-C while statements run: it counts, whenever it comes."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LOOK_SECONDS = 0.2
+_UNHEARD_SECONDS = 1.0
+
+
+@contextmanager
+def heeded(*, always: bool) -> Iterator[None]:
+    """Within, an interrupt raises KeyboardInterrupt.
+
+    `always`: also where the process was started with interrupts ignored. Shells do that with what
+    they start in the background. A script honours it; a person at a terminal means what he types.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN and not always:
+        yield
+        return
+    watch = _Watch()
+    signal.signal(signal.SIGALRM, watch.look)
+    signal.signal(signal.SIGINT, watch.interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_SECONDS, _LOOK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+class _Watch:
+    """Sees to it that an interrupt is heard, once.
+
+    Left alone, Python may miss one. It may come after Python's last look for signals and before a
+    system call that waits: a clock ends such waiting, for a look. And its exception may be raised
+    where exceptions are dropped, as in a finalizer: after a while it is raised again. Further ones
+    do not disturb the cleaning up after the first.
+    """
+
+    def __init__(self) -> None:
+        self._came: float | None = None
+
+    def interrupt(self, *_: object) -> None:
+        if self._came is None:
+            self._came = time.monotonic()
+            raise KeyboardInterrupt
+
+    def look(self, *_: object) -> None:
+        if self._came is not None and time.monotonic() - self._came > _UNHEARD_SECONDS:
+            self._came = time.monotonic()
+            raise KeyboardInterrupt
