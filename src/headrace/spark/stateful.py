@@ -14,7 +14,7 @@ from headrace.functions.registry import REGISTRY
 from headrace.model.representation import spark_type
 from headrace.model.schema import WINDOWEND, WINDOWSTART, Schema
 from headrace.model.schema import Column as Named
-from headrace.model.sources import SourceKind, WindowType
+from headrace.model.sources import SourceKind, WindowedKey, WindowType
 from headrace.model.types import BIGINT, BOOLEAN, INTEGER, STRING, SqlType
 from headrace.plan import nodes as n
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
@@ -381,13 +381,22 @@ def _sides(node: n.Join, context: Context) -> tuple[Part, Part]:
         keyed = n.Selected(Named("$join", expression.type), expression)
         columns, entries = selected_columns((keyed,), context, "Join", side.schema)
         ready = select(rows, [*_columns(side.schema), *columns], errors=with_entries(entries))
-        parts.append(Part(ready, [column("$join"), *_window_of(rows)], _columns(side.schema)))
+        window = _window_of(rows, next(n.sources(node.left)).window)
+        parts.append(Part(ready, [column("$join"), *window], _columns(side.schema)))
     return parts[0], parts[1]
 
 
-def _window_of(rows: DataFrame) -> list[Column]:
-    """Keys of windowed sources are different keys in different windows."""
-    return [column(WINDOW_START), column(WINDOW_END)] if WINDOW_START in rows.columns else []
+def _window_of(rows: DataFrame, as_in: WindowedKey | None = None) -> list[Column]:
+    """Keys of windowed sources are different keys in different windows.
+
+    `as_in`: the left side's windows, for rows of a join. A key in its topic carries the end of a
+    session, but of a window of fixed size only the start: those meet that begin at the same time.
+    """
+    if WINDOW_START not in rows.columns:
+        return []
+    if as_in is None or as_in.size_ms is None:
+        return [column(WINDOW_START), column(WINDOW_END)]
+    return [column(WINDOW_START), column(WINDOW_START) + F.lit(as_in.size_ms)]
 
 
 def _joined(
