@@ -73,7 +73,7 @@ def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream
     # A micro-batch is 1,000 rows here, of 60: what is buffered is a small part of the topic.
     own = {"ksql.streams.max.offsets.per.trigger": 1000}
     with client.stream(f"SELECT * FROM {stream} EMIT CHANGES;", properties=own) as rows:
-        (running,) = server.engine.pushes.values()
+        (running,) = server.engine.pushes
         eventually(running._buffer.full)
         before = _batches(running)
         time.sleep(3)
@@ -97,7 +97,7 @@ def test_a_push_query_leaves_nothing_behind(server, client, stream, way):
         rows = own.stream(f"SELECT * FROM {stream} EMIT CHANGES;")
         each = iter(rows)
         next(each)
-        (running,) = server.engine.pushes.values()
+        (running,) = server.engine.pushes
         folder = Path(running.checkpoint)
         assert folder.exists()
         if way == "hang up":

@@ -91,8 +91,8 @@ class Command:
                     for topic, offsets in body.get("starts", {}).items()
                 },
                 sequence=record.offset,
-                number=_optional(body.get("number")),
-                after=_optional(body.get("after")),
+                number=number_or_none(body.get("number")),
+                after=number_or_none(body.get("after")),
                 text=body.get("text"),
             )
         except (ValueError, KeyError, TypeError) as e:
@@ -149,7 +149,8 @@ class CommandLog:
             self._writer.close()
 
 
-def _optional(value: object) -> int | None:
+def number_or_none(value: object) -> int | None:
+    """A number of a record's JSON that may be missing; ValueError for anything else."""
     return None if value is None else int(str(value))
 
 

@@ -17,15 +17,14 @@ from headrace.engine.following import Following
 from headrace.engine.heartbeat import Heartbeat, beats_topic
 from headrace.engine.identity import Identity
 from headrace.engine.inserts import Inserts, RowStream
-from headrace.engine.layouts import subject
 from headrace.engine.outside import LiveOutside, PretendOutside, RecordedOutside
 from headrace.engine.prepared import PreparedLookups
 from headrace.engine.printing import PrintedTopic
-from headrace.engine.provision import SIDES, Provisioned
+from headrace.engine.provision import Provisioned, delete_topic
 from headrace.engine.pulling import PullAnswer, PullQueries
-from headrace.engine.push import PushQuery, new_push_id, push_checkpoint
+from headrace.engine.push import PushQueries, PushQuery
 from headrace.engine.queries import PersistentQuery, QueryKeeper
-from headrace.engine.running import Starts, answer_program, persistent_program, starting_offsets
+from headrace.engine.running import Starts, persistent_program, starting_offsets
 from headrace.engine.session import Session
 from headrace.engine.statements import answer
 from headrace.engine.tailing import TableTails
@@ -99,8 +98,8 @@ class Engine:
         self.pulls = PullQueries(world, self.tails)
         self.prepared = PreparedLookups(self.tails)
         self.inserts = Inserts(world, self.tails.expect)
-        self.pushes: dict[str, PushQuery] = {}
         self.processing_log = processing_log.LogWriter(world)
+        self.pushes = PushQueries(self.processing_log.write)
         self.statuses: dict[str, CommandStatus] = {}
         self._changing = threading.RLock()
         self._changed = threading.Condition(self._changing)
@@ -129,8 +128,7 @@ class Engine:
             self.execute(Request(made))
 
     def close(self) -> None:
-        for push in list(self.pushes.values()):
-            push.close()
+        self.pushes.close()
         self.tails.close()
         self.inserts.close()
         self._following.close()
@@ -265,17 +263,13 @@ class Engine:
         if session.takes(statement):
             return None
         if isinstance(statement, ast.TerminateQuery):
-            push = self._push_named(statement.query_id)
+            push = self.pushes.find(statement.query_id or "")
             if push is not None:
                 push.close()
                 return TerminatedQuery(parsed.text, push.id, was_terminated=True)
         if is_change(statement):
             return self.change(parsed, session)
         return answer(statement, parsed.text, self, session)
-
-    def _push_named(self, query_id: str | None) -> PushQuery | None:
-        wanted = (query_id or "").upper()
-        return next((p for p in self.pushes.values() if p.id.upper() == wanted), None)
 
     def _intent(self, text: str, session: Session, sequence: int) -> Intent:
         return Intent(text, self.texts(session), sequence, self._plan_of)
@@ -362,7 +356,7 @@ class Engine:
             if query is None or not holds:
                 continue
             if id_ != replaced:
-                self._forget(query)
+                forget(self.world.spark, query.checkpoint)
             elif change.starts and starts_anew(query.planned.node, change.starts.planned.node):
                 take_over(self.world.spark, query.checkpoint)
         before = self.catalog
@@ -378,12 +372,7 @@ class Engine:
         for id_ in change.resumes:
             self.queries.resume(id_)
         if change.deletes_topic is not None and holds:
-            topic = change.deletes_topic.topic
-            self.world.admin.delete(topic)
-            for side in SIDES:
-                name = subject(topic, side)
-                if self.world.registry is not None and name in self.world.registry.subjects():
-                    self.world.registry.delete_subject(name)
+            delete_topic(self.world, change.deletes_topic.topic)
 
     def _take(self, change: Change) -> None:
         self.catalog = change.catalog
@@ -409,10 +398,6 @@ class Engine:
                 overrides=query.settings,
             )
         )
-
-    def _forget(self, query: PersistentQuery) -> None:
-        """A terminated query's state is of no use to anyone."""
-        forget(self.world.spark, query.checkpoint)
 
     # ------------------------------------------------------------------ queries
 
@@ -481,36 +466,13 @@ class Engine:
         return self.prepared.answer(request, self.catalog)
 
     def _push(self, parsed: ParsedStatement, query: ast.Query, session: Session) -> PushQuery:
-        most = self.world.settings.number("ksql.max.push.queries")
-        if len(self.pushes) >= most:
-            raise _TooManyPushQueries(
-                f"Maximum number of push queries exceeded. Maximum concurrent push queries: {most}"
-            )
-        settings = session.settings(self.world.settings)
+        self.pushes.admit(self.world.settings.number("ksql.max.push.queries"))
         planned = plan_push(query, self.catalog, self.texts(session))
-        assert isinstance(planned.node, n.Answer)
-        starts = starting_offsets(self.world, planned.node, settings)
-        id_ = new_push_id()
-        rows = answer_program(self.world, id_, planned.node, settings, starts)
-        push = PushQuery(
-            id_,
-            parsed.text,
-            planned.schema,
-            planned.node.kind,
-            rows,
-            push_checkpoint(self.world.spark, self.world.state_dir, id_),
-            query.limit,
-            self._push_ended,
-            self.processing_log.write,
-        )
-        self.pushes[push.id] = push
-        return push
-
-    def _push_ended(self, push: PushQuery) -> None:
-        self.pushes.pop(push.id, None)
+        settings = session.settings(self.world.settings)
+        return self.pushes.start(self.world, parsed.text, planned, settings, query.limit)
 
     def close_query(self, query_id: str) -> bool:
-        push = self.pushes.get(query_id)
+        push = self.pushes.find(query_id)
         if push is not None:
             push.close()
         return push is not None
@@ -577,12 +539,11 @@ class Engine:
         holds = self.queries.active and self.heartbeat.holds()
         named = command.settings["deleteTopicList"]
         patterns = named if isinstance(named, list) else []
-        for push in list(self.pushes.values()):
-            push.close()
+        self.pushes.close()
         for query in list(self.queries):
             self.queries.remove(query.id)
             if holds:
-                self._forget(query)
+                forget(self.world.spark, query.checkpoint)
         for source in list(self.catalog.sources()):
             self.pulls.forget(source)
             matches = any(re.fullmatch(p, source.topic) for p in patterns)
@@ -604,10 +565,6 @@ class _Terminated(HeadraceError):
 
 class _CommandNotDone(HeadraceError):
     error_code = 50301
-
-
-class _TooManyPushQueries(StatementError):
-    error_code = 40003
 
 
 def _settings(query: NewQuery) -> Settings:

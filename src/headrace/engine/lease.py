@@ -12,6 +12,8 @@ import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.catalog.commands import number_or_none
+
 # Seconds. Two never hold the lease because the holder gives up well before another may claim.
 BETWEEN_BEATS = 2.0
 LAPSE = 10.0
@@ -76,8 +78,8 @@ class Beat:
             return Beat(
                 str(body["server"]),
                 int(body["number"]),
-                _optional(body["claims"]),
-                _optional(body["since"]),
+                number_or_none(body["claims"]),
+                number_or_none(body["since"]),
                 bool(body["leaves"]),
                 Report(
                     str(body["address"]),
@@ -88,10 +90,6 @@ class Beat:
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
-
-
-def _optional(value: object) -> int | None:
-    return None if value is None else int(str(value))
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from headrace.engine.world import World
 from headrace.formats.base import RegistryFormat, Side
 from headrace.model.errors import StatementError
 from headrace.model.sources import Source, SourceKind
+from headrace.plan.serdes import SIDES
 from headrace.plan.sink import TopicOptions
 from headrace.topics.admin import TopicSpec
 from headrace.topics.client import TopicExistsError
 from headrace.topics.registry.client import RegistryClient
 from headrace.topics.registry.schema import Reference, RegistryError, Schema, SchemaType
 
-SIDES: tuple[Side, Side] = ("key", "value")
 DAY_MS = 86_400_000
 
 
@@ -116,6 +116,16 @@ class Provisioned:
             return None
         made = format_.to_registry(layout)
         return _Registration(registry, side, subject_, Schema(made.text, made.type))
+
+
+def delete_topic(world: World, topic: str) -> None:
+    """A topic goes, and with it the schemas of its records."""
+    world.admin.delete(topic)
+    if world.registry is not None:
+        there = world.registry.subjects()
+        for name in (subject(topic, side) for side in SIDES):
+            if name in there:
+                world.registry.delete_subject(name)
 
 
 @dataclass(frozen=True)

@@ -6,33 +6,27 @@ import queue
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.engine.failures import reason_of
-from headrace.model.errors import HeadraceError
+from headrace.engine.running import answer_program, starting_offsets
+from headrace.engine.world import World
+from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
+from headrace.model.settings import Settings
 from headrace.model.sources import SourceKind
+from headrace.plan import nodes as n
+from headrace.plan.query import Planned
 from headrace.spark.answers import result_rows
 from headrace.spark.checkpoint import forget
 from headrace.spark.session import is_local
 
 BUFFERED_BATCHES = 8
-
-
-def new_push_id() -> str:
-    return f"transient_{uuid.uuid4().hex[:20]}"
-
-
-def push_checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:
-    """Where a push query keeps its state: here, or where all executors find it."""
-    if is_local(str(spark.sparkContext.master)):
-        return tempfile.mkdtemp(prefix="headrace-push-")
-    return f"{state_dir}/push/{id_}"
 
 
 class PushQuery:
@@ -125,3 +119,71 @@ class PushQuery:
                 return
             except queue.Full:
                 continue
+
+
+class PushQueries:
+    """Those that run now. `log` takes their entries in the processing log."""
+
+    def __init__(self, log: Callable[[Sequence[str]], None]) -> None:
+        self._log = log
+        self._running: dict[str, PushQuery] = {}
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __iter__(self) -> Iterator[PushQuery]:
+        return iter(list(self._running.values()))
+
+    def find(self, query_id: str) -> PushQuery | None:
+        """By its id, in any case."""
+        return next((p for p in self if p.id.upper() == query_id.upper()), None)
+
+    def admit(self, most: int) -> None:
+        if len(self) >= most:
+            raise _TooManyPushQueries(
+                f"Maximum number of push queries exceeded. Maximum concurrent push queries: {most}"
+            )
+
+    def start(
+        self,
+        world: World,
+        statement: str,
+        planned: Planned,
+        settings: Settings,
+        limit: int | None,
+    ) -> PushQuery:
+        node = planned.node
+        assert isinstance(node, n.Answer)
+        id_ = f"transient_{uuid.uuid4().hex[:20]}"
+        starts = starting_offsets(world, node, settings)
+        push = PushQuery(
+            id_,
+            statement,
+            planned.schema,
+            node.kind,
+            answer_program(world, id_, node, settings, starts),
+            _checkpoint(world.spark, world.state_dir, id_),
+            limit,
+            self._ended,
+            self._log,
+        )
+        self._running[id_] = push
+        return push
+
+    def _ended(self, push: PushQuery) -> None:
+        self._running.pop(push.id, None)
+
+    def close(self) -> None:
+        for push in self:
+            push.close()
+
+
+def _checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:
+    """Where a push query keeps its state: here, or where all executors find it."""
+    if is_local(str(spark.sparkContext.master)):
+        return tempfile.mkdtemp(prefix="headrace-push-")
+    return f"{state_dir}/push/{id_}"
+
+
+class _TooManyPushQueries(StatementError):
+    error_code = 40003

@@ -39,7 +39,7 @@ def _push_info(query: PushQuery) -> QueryInfo:
 @handles(ast.ListQueries)
 def _queries(statement: ast.ListQueries, asked: Asked) -> Entity:
     engine = asked.engine
-    pushes = list(engine.pushes.values())
+    pushes = list(engine.pushes)
     if statement.extended:
         described = [_description(asked, q) for q in engine.queries]
         return QueryDescriptionList(asked.text, (*described, *(_push(asked, q) for q in pushes)))
