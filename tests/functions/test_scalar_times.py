@@ -1,13 +1,14 @@
 """Java's time patterns in Python: letters, leniency, years beyond Python's own. Needs no JVM."""
 
 import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.functions.time_formatting import Moment, at, writer
-from headrace.functions.time_parsing import parse, parse_simple_date
+from headrace.functions.time_parsing import parse, parse_simple_date, plain
 from headrace.functions.time_patterns import DAY, date_of, days_of, elements
 from headrace.functions.zones import zone, zone_of_text
 
@@ -152,3 +153,55 @@ def test_short_names_are_only_for_texts():
     assert zone_of_text("pdt").id == "America/Los_Angeles"
     assert zone("America/Los_Angeles").offset(MOMENT) == -8 * 3600
     assert zone("UTC+02:00").fixed == 7200
+
+
+FIGURES = st.integers(0, 70).map(lambda n: f"{n:02d}")
+PATTERNS = {
+    "yyyy-MM-dd": "{}-{}-{}",
+    "yyyy-MM-dd HH:mm:ss": "{}-{}-{} {}:{}:{}",
+    "yyyy-MM-dd'T'HH:mm:ss.SSS": "{}-{}-{}T{}:{}:{}.250",
+    "ss.mm.HH dd/MM/yyyy": "{5}.{4}.{3} {2}/{1}/{0}",
+}
+YEARS = st.sampled_from(["0000", "0001", "1582", "1970", "2020", "2023", "9999", "-001", "+12020"])
+
+
+@st.composite
+def spelled(draw):
+    pattern = draw(st.sampled_from(list(PATTERNS)))
+    month, day = (draw(st.integers(0, n).map(lambda n: f"{n:02d}")) for n in (13, 32))
+    clock = [draw(FIGURES) for _ in range(3)]
+    return pattern, PATTERNS[pattern].format(draw(YEARS), month, day, *clock)
+
+
+@given(spelled())
+def test_plain_texts_are_read_as_by_the_parser_of_all_texts(case):
+    pattern, text = case
+    read = plain(pattern).read(text)
+    if read is not None:
+        assert read == parse(pattern, text).instant(zone("UTC"))
+
+
+def test_plain_are_only_patterns_of_figures():
+    for pattern in ("yy-MM-dd", "yyyy-MMM-dd", "yyyy-MM", "[yyyy-]MM-dd", "HH:ss", "yyyy-MM-dd X"):
+        assert plain(pattern) is None
+    assert not plain("HH:mm").dated
+    assert not plain("yyyy-MM-dd").timed
+
+
+@given(
+    st.sampled_from(["America/Los_Angeles", "Australia/Lord_Howe", "Africa/Monrovia", "Asia/Gaza"]),
+    st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2037, 1, 1)),
+)
+def test_steady_offsets_are_the_offsets_of_the_region(name, moment):
+    utc = moment.replace(microsecond=0, tzinfo=datetime.UTC)
+    millis = int(utc.timestamp()) * 1000
+    offset = utc.astimezone(ZoneInfo(name)).utcoffset()
+    assert zone(name).offset(millis) == offset.total_seconds()
+    wall = moment.replace(microsecond=0, tzinfo=ZoneInfo(name))
+    assert zone(name).to_utc(millis) == millis - wall.utcoffset().total_seconds() * 1000
+
+
+def test_days_when_clocks_change_have_both_offsets():
+    change = 1_604_221_200_000  # 2020-11-01T09:00Z, in Los Angeles
+    there = zone("America/Los_Angeles")
+    assert [there.offset(change - 1), there.offset(change)] == [-7 * 3600, -8 * 3600]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from headrace.functions.time_patterns import (
     DAY,
@@ -22,8 +22,7 @@ from headrace.functions.time_patterns import (
 from headrace.functions.zones import Zone
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """What is written: a date (days), a time (milliseconds of the day), or both at a zone."""
 
     days: int | None
@@ -113,7 +112,8 @@ def _year_writer(count: int, of_era: bool) -> Writer:
 def _value(get: Callable[[Moment], int], count: int) -> Writer:
     if count == 1:
         return lambda moment: str(get(moment))
-    return lambda moment: str(get(moment)).rjust(count, "0")
+    shown = f"%0{count}d"
+    return lambda moment: shown % get(moment)
 
 
 def _text_or(get: Callable[[Moment], int], names: Sequence[str], count: int) -> Writer:

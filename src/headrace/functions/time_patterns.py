@@ -150,6 +150,7 @@ def days_of(year: int, month: int, day: int) -> int:
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
+@lru_cache(maxsize=100_000)
 def date_of(days: int) -> tuple[int, int, int]:
     """Year, month and day."""
     era, of_era = divmod(days + 719_468, 146_097)

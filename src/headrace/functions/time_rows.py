@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.functions.time_formatting import Moment, at, writer
-from headrace.functions.time_parsing import parse, parse_simple_date
+from headrace.functions.time_parsing import parse, parse_simple_date, plain
 from headrace.functions.time_patterns import DAY
 from headrace.functions.zones import zone
 
@@ -36,6 +36,10 @@ def parse_timestamp(value: str | None, pattern: str | None, where: str | None) -
     try:
         if value is None or pattern is None or where is None:
             raise ValueError("null")
+        quick = plain(pattern)
+        local = None if quick is None else quick.read(value)
+        if local is not None:
+            return zone(where).to_utc(local)
         return parse(pattern, value).instant(zone(where))
     except ValueError as e:
         raise ValueError(_not_parsed("timestamp", value, pattern, e)) from e
@@ -45,7 +49,9 @@ def parse_local_date(value: str | None, pattern: str | None) -> int:
     try:
         if value is None or pattern is None:
             raise ValueError("null")
-        days = parse(pattern, value).days()
+        quick = plain(pattern)
+        local = quick.read(value) if quick is not None and quick.dated else None
+        days = parse(pattern, value).days() if local is None else local // DAY
         if days is None:
             raise ValueError(f"Text '{value}' could not be parsed: Unable to obtain LocalDate")
         return days
@@ -62,6 +68,11 @@ def parse_date(value: str, pattern: str) -> int:
 
 def parse_time(value: str, pattern: str) -> int:
     try:
+        quick = plain(pattern)
+        if quick is not None and quick.timed and not quick.dated:
+            time = quick.read(value)
+            if time is not None:
+                return time
         parsed = parse(pattern, value)
         if parsed.has_date:
             raise ValueError("Time format contains date field.")

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from headrace.functions.time_patterns import DAY
+
 _OFFSET = re.compile(r"([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 _PREFIXED = re.compile(r"(UTC|GMT|UT)([+-].+)")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 # The calendar, weekdays included, repeats after 400 years; Python's ends at the year 9999.
-_CYCLE = 146_097 * 86_400_000
+_CYCLE = 146_097 * DAY
 _FIRST, _LAST = -62_135_000_000_000, 253_402_000_000_000
 
 # Short names that Java understands in texts, and the zones it takes them for.
@@ -76,6 +78,12 @@ class Zone:
         """Seconds east of UTC at an instant."""
         if self.region is None:
             return self.fixed or 0
+        steady = _steady_offset(self.id, millis // DAY)
+        if steady is not None:
+            return steady
+        return self._offset(millis)
+
+    def _offset(self, millis: int) -> int:
         shift = self._at(millis).utcoffset()
         return 0 if shift is None else int(shift.total_seconds())
 
@@ -83,6 +91,9 @@ class Zone:
         """The instant of a local time; in a gap later, of two the earlier, as in Java."""
         if self.region is None:
             return local - (self.fixed or 0) * 1000
+        steady = _steady_offset(self.id, local // DAY)
+        if steady is not None:
+            return local - steady * 1000
         wall = _python_time(local).replace(tzinfo=self.region)
         shift = wall.utcoffset()
         return local - (0 if shift is None else int(shift.total_seconds()) * 1000)
@@ -101,6 +112,17 @@ def _python_time(millis: int) -> datetime.datetime:
     if not _FIRST < millis < _LAST:
         millis %= _CYCLE
     return _EPOCH + datetime.timedelta(milliseconds=millis)
+
+
+@lru_cache(maxsize=100_000)
+def _steady_offset(name: str, day: int) -> int | None:
+    """The offset of a region on a day and its neighbours; None if the clocks change there.
+
+    Python takes its time to find an offset, and nearly all times are on days that others are on.
+    """
+    there = zone(name)
+    offsets = {there._offset((day + shift) * DAY) for shift in (-1, 0, 1, 2)}
+    return offsets.pop() if len(offsets) == 1 else None
 
 
 @lru_cache(maxsize=1000)
