@@ -48,6 +48,7 @@ from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
 from headrace.plan.query import plan_push
 from headrace.plan.replace import starts_anew
+from headrace.plan.scalable import is_scalable
 from headrace.spark.checkpoint import forget, take_over
 from headrace.spark.switch import DeadMansSwitch
 from headrace.sql import ast
@@ -469,7 +470,8 @@ class Engine:
         self.pushes.admit(self.world.settings.number("ksql.max.push.queries"))
         planned = plan_push(query, self.catalog, self.texts(session))
         settings = session.settings(self.world.settings)
-        return self.pushes.start(self.world, parsed.text, planned, settings, query.limit)
+        scalable = is_scalable(query, self.catalog, settings)
+        return self.pushes.start(self.world, parsed.text, planned, settings, query.limit, scalable)
 
     def close_query(self, query_id: str) -> bool:
         push = self.pushes.find(query_id)

@@ -32,8 +32,8 @@ BUFFERED_BATCHES = 8
 class PushQuery:
     """Rows as they come, until the limit is reached or someone closes it.
 
-    `of` says whether they are a stream's or changes of a table. A full queue blocks the
-    micro-batch that fills it, so that a slow reader slows Spark down.
+    `of` says whether they are a stream's or changes of a table, which tell what is gone. A full
+    queue blocks the micro-batch that fills it, so that a slow reader slows Spark down.
     """
 
     kind = QueryKind.PUSH
@@ -151,17 +151,20 @@ class PushQueries:
         planned: Planned,
         settings: Settings,
         limit: int | None,
+        scalable: bool,
     ) -> PushQuery:
+        """`scalable`: as ksqlDB's of that name: it has its own name, and tells of whole records
+        only, never of what is gone."""
         node = planned.node
         assert isinstance(node, n.Answer)
-        id_ = f"transient_{uuid.uuid4().hex[:20]}"
+        id_ = f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}" if scalable else _transient_id()
         starts = starting_offsets(world, node, settings)
         push = PushQuery(
             id_,
             statement,
             planned.schema,
-            node.kind,
-            answer_program(world, id_, node, settings, starts),
+            SourceKind.STREAM if scalable else node.kind,
+            answer_program(world, id_, node, settings, starts, whole=scalable),
             _checkpoint(world.spark, world.state_dir, id_),
             limit,
             self._ended,
@@ -176,6 +179,10 @@ class PushQueries:
     def close(self) -> None:
         for push in self:
             push.close()
+
+
+def _transient_id() -> str:
+    return f"transient_{uuid.uuid4().hex[:20]}"
 
 
 def _checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:

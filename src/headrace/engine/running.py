@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from headrace.engine import processing_log
 from headrace.engine.layouts import layout_of
@@ -175,7 +176,26 @@ def _by_topic(offsets: Sequence[Mapping[str, Mapping[str, int]]]) -> dict[str, O
 
 
 def answer_program(
-    world: World, query_id: str, node: n.Answer, settings: Settings, starts: Starts
+    world: World,
+    query_id: str,
+    node: n.Answer,
+    settings: Settings,
+    starts: Starts,
+    *,
+    whole: bool = False,
 ) -> DataFrame:
-    context = context_for(world, query_id, settings, streaming(world, settings, starts))
+    """`whole`: records without a value are passed over, and those without the key they should
+    have."""
+    read = streaming(world, settings, starts)
+    context = context_for(world, query_id, settings, _only_whole(read) if whole else read)
     return lower_node(node, context)
+
+
+def _only_whole(
+    read: Callable[[n.ReadSource, bool], DataFrame],
+) -> Callable[[n.ReadSource, bool], DataFrame]:
+    def read_whole(source: n.ReadSource, headers: bool) -> DataFrame:
+        records = read(source, headers).where(F.col("value").isNotNull())
+        return records.where(F.col("key").isNotNull()) if source.columns.key else records
+
+    return read_whole

@@ -273,7 +273,8 @@ _SETTINGS = (
         "ksql.query.push.v2.enabled",
         _boolean,
         False,
-        "Accepted for compatibility: push queries are always streaming queries of their own.",
+        "Whether push queries that ksqlDB calls scalable are answered as there: only records with "
+        "key and value count, and their ids begin with SCALABLE_PUSH_QUERY. They run as others do.",
         editable=True,
     ),
     Setting(

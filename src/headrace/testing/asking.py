@@ -55,6 +55,7 @@ class Asking:
                 "ksql.service.id": f"{label}_",
                 "ksql.output.topic.name.prefix": self._prefix,
                 "ksql.logging.processing.stream.auto.create": False,
+                "ksql.query.push.v2.enabled": True,  # as in ksqlDB's own tests
             }
         )
         self._world = replace(
