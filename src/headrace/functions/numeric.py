@@ -115,10 +115,8 @@ _USUAL_PLACES = range(-18, 19)
 
 def _whole(value: Column) -> Column:
     """Java's `Math.round`: to the nearest, and a half upwards."""
-    number = F.nanvl(value, F.lit(0.0))
-    below = F.floor(number)
-    up = (number - below.cast("double") >= 0.5) & (number < 2.0**62)
-    return below + F.when(up, F.lit(1)).otherwise(F.lit(0)).cast("bigint")
+    near = F.rint(value)  # a half to the even one, which may be below
+    return F.when(value - near == 0.5, near + 1.0).otherwise(near).cast("bigint")
 
 
 def _round_double(value: Column, places: Column, context: CallContext) -> Column:
