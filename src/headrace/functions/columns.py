@@ -17,6 +17,8 @@ from headrace.model.types import SqlType
 # More than this many elements or characters made from a few bytes of input is a mistake, and one
 # that would take the whole executor with it.
 LARGEST = 16_000_000
+# What is longer than this does not exist.
+LONGEST = 2**31 - 1
 
 
 # What text arguments may name, in lower case.
@@ -105,6 +107,10 @@ def is_ascii(value: Column) -> Column:
     return F.length(value) == F.octet_length(value)
 
 
+def beyond_ascii(value: Column) -> Column:
+    return F.length(value) < F.octet_length(value)
+
+
 def utf16_length(value: Column) -> Column:
     """Java's length: a character beyond the basic plane counts twice."""
     return F.when(is_ascii(value), F.length(value)).otherwise(
@@ -114,10 +120,27 @@ def utf16_length(value: Column) -> Column:
 
 def utf16_slice(value: Column, start: Column, length: Column) -> Column:
     """Java's `substring`: from `start` (from 0) so many UTF-16 units."""
-    units = F.substring(F.encode(value, "UTF-16BE"), start * 2 + 1, length * 2)
-    return F.when(is_ascii(value), F.substring(value, start + 1, length)).otherwise(
-        utf16_text(units)
+    return F.when(beyond_ascii(value), utf16_cut(value, start, length)).otherwise(
+        F.substring(value, start + 1, length)
     )
+
+
+def utf16_cut(value: Column, start: Column, length: Column | None) -> Column:
+    """Java's `substring` of a text that is not all ASCII; without a length all that follows.
+
+    Half a character at an end becomes `?`, as it does in Java when such a string is written.
+    """
+    head = _utf16_start(value, start)
+    tail = F.substring(value, F.length(head) + 1, LONGEST)
+    half = F.when(value.startswith(head), F.lit("")).otherwise(F.lit("?"))
+    rest = F.concat(half, tail)
+    return rest if length is None else _utf16_start(rest, length)
+
+
+def _utf16_start(value: Column, length: Column) -> Column:
+    """Java's formatter cuts texts as Java does, and Spark has it in its generated code."""
+    cut = F.concat(F.lit("%."), length.cast("string"), F.lit("s"))
+    return F.call_function("format_string", cut, value)
 
 
 def utf16_text(units: Column) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
@@ -11,9 +12,12 @@ from pyspark.sql import functions as F
 
 from headrace.functions.columns import (
     LARGEST,
+    LONGEST,
+    beyond_ascii,
     is_ascii,
     quoted,
     text,
+    utf16_cut,
     utf16_length,
     utf16_slice,
     utf16_text,
@@ -101,23 +105,38 @@ def _substring(
 def _substring_text(
     value: Column, position: Column, length: Column | None = None, *, context: CallContext
 ) -> Column:
-    whole = _substring(value, position, length, utf16_length(value), utf16_slice)
-    known = context.literal(1)
-    if not isinstance(known, int) or known < 1:
-        return whole
-    # Nearly every call is of this kind, and on nearly every text Spark's own does the same.
-    plain = F.substring(value, known, F.lit(2**31 - 1) if length is None else length)
-    return F.when(is_ascii(value), plain).otherwise(whole)
+    start, count = context.literal(1), LONGEST if length is None else context.literal(2)
+    if not isinstance(start, int) or start < 1 or not isinstance(count, int):
+        return _substring(value, position, length, utf16_length(value), utf16_slice)
+    # Nearly every call is of this kind. What comes after its end does not matter; but to look at
+    # the start alone takes a copy, which pays only if the text is long.
+    before = F.substring(value, 1, start - 1 if length is None else min(start + count, LONGEST))
+    special = F.when(F.octet_length(value) < 200, beyond_ascii(value)).otherwise(
+        beyond_ascii(before)
+    )
+    many = None if length is None else F.lit(max(count, 0))
+    return F.when(special, utf16_cut(value, F.lit(start - 1), many)).otherwise(
+        F.substring(value, start, count)
+    )
 
 
 def _substring_bytes(value: Column, position: Column, length: Column | None = None) -> Column:
-    def cut(bytes_: Column, start: Column, count: Column) -> Column:
-        return F.substring(bytes_, start + 1, count)
+    return _substring(value, position, length, F.octet_length(value), _cut)
 
-    return _substring(value, position, length, F.octet_length(value), cut)
+
+def _cut(value: Column, start: Column, count: Column) -> Column:
+    return F.substring(value, start + 1, count)
 
 
 _TRIMMED = "".join(map(chr, range(0x21)))
+
+
+def _trim(value: Column) -> Column:
+    """Java takes away every control character; mostly there are just spaces, as for Spark."""
+    spaceless = F.trim(value)
+    last = F.substring(spaceless.cast("binary"), -1, 1)
+    done = (spaceless >= "!") & (last >= F.lit(bytearray(b"!")))
+    return F.when(done, spaceless).otherwise(F.btrim(value, F.lit(_TRIMMED)))
 
 
 # -------------------------------------------------------------------------------------- padding
@@ -234,9 +253,11 @@ def _found(
 def _split(value: Column, delimiter: Column, context: CallContext) -> Column:
     if context.literal(1) == "":
         return F.split(value, "", -1)
+    known = context.literal(1)
+    if isinstance(known, str):
+        # Java splits at a single character without a regular expression.
+        return F.split(value, re.sub(r"([\\^$.|?*+()\[{])", r"\\\1", known), -1)
     plain = F.split(value, quoted(delimiter), -1)
-    if isinstance(context.literal(1), str):
-        return plain
     return F.when(delimiter == "", F.split(value, "", -1)).otherwise(plain)
 
 
@@ -489,7 +510,7 @@ FUNCTIONS = (
     scalar(
         "TRIM",
         "A text without white space at its ends.",
-        overload("(input STRING) -> STRING", lambda value: F.btrim(value, F.lit(_TRIMMED))),
+        overload("(input STRING) -> STRING", _trim),
         category=_STRING,
         examples=(call(" \t a b\n", gives="a b"),),
     ),
