@@ -81,22 +81,32 @@ def _match(
     pattern: Column, value: Column, group: Column | None, context: CallContext, every: bool
 ) -> Fallible:
     """The first match, or every match, of a group (0: of the whole)."""
-    regex = _regex(pattern, context.literal(0))
+    known, number = context.literal(0), 0 if group is None else context.literal(2)
+    regex = _regex(pattern, known)
     index = F.lit(0) if group is None else group
-    there = index.between(F.lit(0), F.least(regex.groups, F.lit(regex.highest)))
     if every:
         found = F.regexp_extract_all(value, regex.column, index)
     else:
-        found = F.when(
-            F.rlike(value, regex.column),
-            F.call_function("regexp_extract", value, regex.column, index),
-        )
+        found = _first(value, regex.column, index)
+    if isinstance(known, str) and isinstance(number, int):
+        count = _group_count(known)
+        if count is not None and 0 <= number <= count:
+            return Fallible(found)
+    there = index.between(F.lit(0), F.least(regex.groups, F.lit(regex.highest)))
     given = all_given(pattern, value, index)
     error = F.when(
         given,
         F.when(~regex.valid, _invalid(pattern)).when(index < 0, text("No group ", index)),
     )
     return Fallible(F.when(given & regex.valid & there, found), error)
+
+
+def _first(value: Column, pattern: Column, group: Column) -> Column:
+    """Null where nothing matches: Spark has an empty text then, as it has for an empty match."""
+    found = F.call_function("regexp_extract", value, pattern, group)
+    # Joined with the empty text, because what is in every branch Spark works out just once.
+    empty = F.concat(found, F.when(F.rlike(value, pattern), F.lit("")))
+    return F.when(found == "", empty).otherwise(found)
 
 
 def _extract(
