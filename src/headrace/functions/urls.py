@@ -30,9 +30,12 @@ def _decoded(value: Column) -> Column:
 
 def _of(url: Column, value: Column) -> Fallible:
     """What is null may be missing in the URL, or there is no URL."""
-    parsed = F.try_reflect(F.lit("java.net.URI"), F.lit("create"), url)
-    broken = url.isNotNull() & value.isNull() & parsed.isNull()
-    return Fallible(value, F.when(broken, text("URL input has invalid syntax: ", url)))
+    # Said twice: what Spark finds twice in a condition it works out once, for the result as well.
+    missing = value.isNull() & (F.concat_ws("", value.cast("string")) == "")
+    # A URI has a scheme or, if it is a relative one, a path. They are looked for only then.
+    broken = url.isNotNull() & _part(url, "PROTOCOL").isNull() & _part(url, "PATH").isNull()
+    error = F.when(broken, text("URL input has invalid syntax: ", url))
+    return Fallible(value, F.when(missing, error))
 
 
 def _extract(form: Callable[[Column], Column]) -> Callable[[Column], Fallible]:
