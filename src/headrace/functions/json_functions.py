@@ -5,7 +5,9 @@ from __future__ import annotations
 import decimal
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Any
 
 from pyspark.sql import Column
@@ -48,11 +50,13 @@ def _broken(value: Column) -> Column:
 _SEGMENT = re.compile(r'\.([\w:@]+)|\[(\w+)\]|\["((?:[^"\\]|\\["\\])*)"\]')
 
 
-def path_tokens(path: str) -> list[str] | None:
+@lru_cache(maxsize=1000)
+def path_tokens(path: str) -> tuple[str, ...] | None:
     """The keys and indexes that a path names; None if it is not a path."""
     if not path.startswith("$"):
         return None
-    tokens, at = [], 1
+    tokens: list[str] = []
+    at = 1
     while at < len(path):
         match = _SEGMENT.match(path, at)
         if match is None:
@@ -60,7 +64,7 @@ def path_tokens(path: str) -> list[str] | None:
         plain, subscript, quoted = match.groups()
         tokens.append(plain or subscript or re.sub(r"\\(.)", r"\1", quoted))
         at = match.end()
-    return tokens
+    return tuple(tokens)
 
 
 def _extract(value: Column, path: Column, context: CallContext) -> Fallible:
@@ -78,7 +82,7 @@ def _extract(value: Column, path: Column, context: CallContext) -> Fallible:
     return Fallible(found, error)
 
 
-def _spark_paths(tokens: list[str]) -> list[str]:
+def _spark_paths(tokens: Sequence[str]) -> list[str]:
     """A number may be an index or a key; Spark wants to be told."""
     keys = "$" + "".join(f"['{token}']" for token in tokens)
     indexes = "$" + "".join(
@@ -96,10 +100,12 @@ def _extracted(value: Column, path: str) -> Column:
     variant = F.try_variant_get(F.try_parse_json(value), path, "variant")
     is_text = F.coalesce(F.schema_of_variant(variant) == "STRING", F.lit(False))
     has_fraction = found.rlike(r"^-?\d+\.\d+(E-?\d+)?$")
-    return F.coalesce(
-        F.when(has_fraction & ~is_text, _as_written(value, found)),
-        found,
-        F.when(F.is_variant_null(variant), F.lit("null")),
+    # In branches, so that Spark parses the document again only where it has to.
+    fraction = F.when(has_fraction, F.when(~is_text, _as_written(value, found)))
+    return (
+        F.when(found.isNull(), F.when(F.is_variant_null(variant), F.lit("null")))
+        .when(found.contains("."), F.coalesce(fraction, found))
+        .otherwise(found)
     )
 
 
@@ -108,12 +114,11 @@ def _as_written(value: Column, found: Column) -> Column:
 
     What stands in the document and is the same double is the number as it was written.
     """
-    numbers = F.regexp_extract_all(value, F.lit(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"), 0)
-    same = F.filter(
-        numbers,
-        lambda n: n.rlike("[.eE]") & (n.cast("double") == found.cast("double")),
-    )
-    return F.get(same, F.lit(0))
+    exponent = r"[eE][+-]?\d+"
+    fraction = rf"-?\d+(?:\.\d+(?:{exponent})?|{exponent})"
+    numbers = F.regexp_extract_all(value, F.lit(fraction), 0)
+    same = F.array_position(numbers.cast("array<double>"), found.cast("double"))
+    return F.get(numbers, F.when(same > 0, (same - 1).cast("int")))
 
 
 # ------------------------------------------------------------------------- JSON as Jackson has it
@@ -151,18 +156,23 @@ def parse(value: str) -> Any:
 
 def write(value: Any, plain_numbers: bool = False) -> str:
     """Without white space; numbers with a fraction exactly, as Java's BigDecimal shows them."""
-    if isinstance(value, _Number):
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if kind is int:
+        return str(value)
+    if kind is dict:
+        inner = [f"{encode_basestring(k)}:{write(v, plain_numbers)}" for k, v in value.items()]
+        return "{" + ",".join(inner) + "}"
+    if kind is list:
+        return "[" + ",".join([write(v, plain_numbers) for v in value]) + "]"
+    if kind is _Number:
         number = decimal.Decimal(value)
         return f"{number:f}" if plain_numbers else str(number)
-    if isinstance(value, dict):
-        inner = (f"{_quoted(k)}:{write(v, plain_numbers)}" for k, v in value.items())
-        return "{" + ",".join(inner) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(write(v, plain_numbers) for v in value) + "]"
-    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+    return _CONSTANTS[value]
 
 
-_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_CONSTANTS = {None: "null", True: "true", False: "false"}
 
 
 def extract(value: str, path: str) -> str | None:
