@@ -154,25 +154,31 @@ def parse(value: str) -> Any:
         raise ValueError(f"Invalid JSON format:{value}") from e
 
 
-def write(value: Any, plain_numbers: bool = False) -> str:
-    """Without white space; numbers with a fraction exactly, as Java's BigDecimal shows them."""
-    kind = type(value)
-    if kind is str:
-        return encode_basestring(value)
-    if kind is int:
-        return str(value)
-    if kind is dict:
-        inner = [f"{encode_basestring(k)}:{write(v, plain_numbers)}" for k, v in value.items()]
+def _writer(number: Callable[[_Number], str]) -> Callable[[Any], str]:
+    """Writes what was parsed, without white space."""
+
+    def of_object(value: dict[str, Any]) -> str:
+        inner = [f"{encode_basestring(k)}:{forms[type(v)](v)}" for k, v in value.items()]
         return "{" + ",".join(inner) + "}"
-    if kind is list:
-        return "[" + ",".join([write(v, plain_numbers) for v in value]) + "]"
-    if kind is _Number:
-        number = decimal.Decimal(value)
-        return f"{number:f}" if plain_numbers else str(number)
-    return _CONSTANTS[value]
+
+    def of_array(value: list[Any]) -> str:
+        return "[" + ",".join([forms[type(v)](v) for v in value]) + "]"
+
+    forms: dict[type, Callable[[Any], str]] = {
+        str: encode_basestring,
+        int: int.__repr__,
+        bool: lambda value: "true" if value else "false",
+        type(None): lambda value: "null",
+        dict: of_object,
+        list: of_array,
+        _Number: number,
+    }
+    return lambda value: forms[type(value)](value)
 
 
-_CONSTANTS = {None: "null", True: "true", False: "false"}
+# Numbers with a fraction exactly, as Java's BigDecimal shows them: with an exponent or without.
+write = _writer(lambda number: str(decimal.Decimal(number)))
+write_plainly = _writer(lambda number: f"{decimal.Decimal(number):f}")
 
 
 def extract(value: str, path: str) -> str | None:
@@ -209,11 +215,11 @@ def concatenate(*values: str) -> str | None:
         merged: dict[str, Any] = {}
         for node in nodes:
             merged.update(node)
-        return write(merged, plain_numbers=True)
+        return write_plainly(merged)
     if len(nodes) == 1:
-        return write(nodes[0], plain_numbers=True)
+        return write_plainly(nodes[0])
     joined = [item for node in nodes for item in (node if isinstance(node, list) else [node])]
-    return write(joined, plain_numbers=True)
+    return write_plainly(joined)
 
 
 # -------------------------------------------------------------------------------- by Spark alone
