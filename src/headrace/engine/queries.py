@@ -24,6 +24,7 @@ from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
 from headrace.spark.pacing import SHORTEST_MS, pause_between_looks, set_pause
+from headrace.spark.sink import HopeLostError
 from headrace.spark.switch import DeadMansSwitch
 
 LOG = logging.getLogger(__name__)
@@ -39,12 +40,15 @@ class NotHoldingError(Exception):
 
 @dataclass
 class PersistentQuery:
-    """A query that runs until it is terminated. `build` makes its DataFrame program anew."""
+    """A query that runs until it is terminated. `build` makes its DataFrame program anew.
+
+    At first, the program is one that hopes for the best; when that fails, one that can do all.
+    """
 
     id: str
     statement: str
     planned: Planned
-    build: Callable[[], Program]
+    build: Callable[[bool], Program]
     checkpoint: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     errors: list[QueryError] = field(default_factory=list)
@@ -54,6 +58,7 @@ class PersistentQuery:
     retry_at: float | None = None
     started_at: float = 0.0
     pause_ms: int = SHORTEST_MS
+    hopeful: bool = True
 
     @property
     def state(self) -> QueryState:
@@ -68,7 +73,7 @@ class PersistentQuery:
 
         Planning takes a while: `may_run` is asked in the last moment.
         """
-        program = self.build()
+        program = self.build(self.hopeful)
         check_state(program.rows.sparkSession, self.checkpoint, program.state)
         context = program.rows.sparkSession.sparkContext
         context.setLocalProperty("spark.scheduler.pool", self.id)
@@ -87,6 +92,12 @@ class PersistentQuery:
             context.setLocalProperty("spark.scheduler.pool", "default")
         self.retry_at = None
         self.started_at = time.monotonic()
+
+    def loses_hope(self, failure: Exception) -> bool:
+        """Whether it failed for hoping too much; it will start again without."""
+        lost = self.hopeful and HopeLostError.__name__ in str(failure)
+        self.hopeful = self.hopeful and not lost
+        return lost
 
     def pace(self, milliseconds: int) -> None:
         """How long it waits before it looks for new records again."""
@@ -273,6 +284,11 @@ class QueryKeeper:
             self._start(query)
         elif not query.streaming.isActive:
             failure = query.streaming.exception()
+            if failure is not None and query.loses_hope(failure):
+                LOG.info("Query %s starts again: it has records that want more care", query.id)
+                self._stop(query)
+                self._start(query)
+                return
             self._failed(query, "the query ended" if failure is None else reason_of(failure))
         elif query.failures and now - query.started_at > self._max:
             query.failures = 0

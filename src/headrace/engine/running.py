@@ -111,7 +111,9 @@ def persistent_program(
     settings: Settings,
     starts: Starts,
     checkpoint: str,
+    hopeful: bool = False,
 ) -> Program:
+    """`hopeful`: it may fail with HopeLostError, and is faster if it does not."""
     reached = positions(world.spark, checkpoint)
     topics = {source.topic: world.in_kafka(source.topic) for source in n.sources(node)}
     starts = {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
@@ -137,8 +139,10 @@ def persistent_program(
     aggregate = native_candidate(node, context)
     if aggregate is None:
         return Program(write_to_kafka(lower_node(node, context), target), context.state)
-    native = replace(context, native=aggregate)
-    rows = write_to_kafka(lower_node(node, native), target)
+    native = replace(context, native=aggregate, hopeful=hopeful)
+    rows = write_to_kafka(lower_node(node, native), replace(target, hopeful=hopeful))
+    if hopeful:
+        return Program(rows, context.state)
 
     def after_batch(counts: Sequence[Row], batch: int) -> None:
         if any(row.failed for row in counts):

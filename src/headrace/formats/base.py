@@ -128,6 +128,10 @@ class ColumnCodec(ABC):
         decoded = self.decode(frame[f"`{data}`"])
         return frame.withColumns({value: decoded.value, error: text_or_null(decoded.error)})
 
+    def read_natively(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
+        """As `read`, but what only Python can decide may be an error."""
+        return self.read(frame, data, value, error)
+
 
 def text_or_null(error: SparkColumn | None) -> SparkColumn:
     from pyspark.sql import functions as F

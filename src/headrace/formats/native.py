@@ -72,22 +72,32 @@ class NativeFirst(PythonColumns):
         )
 
     def read(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
-        # Each step is a projection of its own: Spark keeps them apart, and the attempt is made
-        # once. The row is settled before Python, so that little passes by the Python operator.
-        source = F.col(f"`{data}`")
-        frame = frame.withColumn(_ATTEMPT, self.attempt(source))
-        row, unsure = self.settle(F.col(_ATTEMPT), source)
-        unsure = source.isNotNull() & unsure
-        frame = frame.withColumns(
-            {value: F.when(source.isNotNull(), row), _UNSURE: F.when(unsure, source)}
-        ).drop(_ATTEMPT)
+        # Each step is a projection of its own: Spark keeps them apart, because each uses something
+        # of the one before twice. So the attempt is made once, and the row is settled before
+        # Python: little passes by the Python operator.
+        frame = self._attempted(frame, data, value)
         # As it may give another result each time, for all that Spark knows, it is not called again
         # for a filter that Spark moves below it.
         decode = decode_batches(self.format_name, self.layout).asNondeterministic()
         frame = frame.withColumn(_DECODED, decode(F.col(_UNSURE)))
         decoded = F.col(_DECODED)
-        settled = F.when(decoded.isNull(), F.col(f"`{value}`")).otherwise(decoded["row"])
+        settled = F.when(F.col(_UNSURE).isNull(), F.col(f"`{value}`")).otherwise(decoded["row"])
         return frame.withColumns({value: settled, error: decoded["error"]}).drop(_UNSURE, _DECODED)
+
+    def read_natively(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
+        frame = self._attempted(frame, data, value)
+        undecided = F.when(F.col(_UNSURE).isNotNull(), F.lit("undecided"))
+        return frame.withColumn(error, undecided).drop(_UNSURE)
+
+    def _attempted(self, frame: DataFrame, data: str, value: str) -> DataFrame:
+        """The row as far as it is certain, and the data where it is not."""
+        source = F.col(f"`{data}`")
+        frame = frame.withColumn(_ATTEMPT, self.attempt(source))
+        row, unsure = self.settle(F.col(_ATTEMPT), source)
+        unsure = source.isNotNull() & unsure
+        return frame.withColumns(
+            {value: F.when(source.isNotNull(), row), _UNSURE: F.when(unsure, source)}
+        ).drop(_ATTEMPT)
 
 
 def decode_batches(format_name: str, layout: Layout) -> Any:

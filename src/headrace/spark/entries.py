@@ -45,17 +45,24 @@ class EntryWriter:
     """Makes the entries of one query.
 
     `include_rows`: entries hold the record or row. `keep_skipped`: records that are skipped before
-    the first stateful step are kept whole.
+    the first stateful step are kept whole. `only_marks`: entries only show that there is one, for
+    rows of which nobody will read them.
     """
 
     query: str
     include_rows: bool = False
     keep_skipped: bool = False
+    only_marks: bool = False
+
+    def marking(self) -> EntryWriter:
+        return EntryWriter(self.query, only_marks=True)
 
     def deserialization(
         self, step: str, side: str, error: Column, data: Column, topic: str
     ) -> Entries:
         """For a record that cannot be read."""
+        if self.only_marks:
+            return Entries(error.isNotNull())
         detail = F.struct(
             F.lit(side).alias("target"),
             error.alias("errorMessage"),
@@ -69,6 +76,9 @@ class EntryWriter:
 
     def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Entries:
         """For expressions that failed: one entry each, with the message that names it."""
+        failed = F.coalesce(*(e for _, e in failures)).isNotNull()
+        if self.only_marks:
+            return Entries(failed)
         shown = self._shown(lambda: _row_text(row))
 
         def entry(message: Column, error: Column) -> Column:
@@ -87,12 +97,14 @@ class EntryWriter:
             lambda failure: failure["error"].isNotNull(),
         )
         lines = F.transform(found, lambda failure: entry(failure["message"], failure["error"]))
-        return Entries(F.coalesce(*(e for _, e in failures)).isNotNull(), F.array_join(lines, "\n"))
+        return Entries(failed, F.array_join(lines, "\n"))
 
     def serialization(
         self, step: str, side: str, error: Column, topic: str, row: Sequence[Column]
     ) -> Entries:
         """For a row that cannot be written."""
+        if self.only_marks:
+            return Entries(error.isNotNull())
         detail = F.struct(
             F.lit(side).alias("target"),
             error.alias("errorMessage"),

@@ -28,6 +28,7 @@ _SOMETIMES = (ORDER, WINDOW_START, WINDOW_END, FAILED, RAW)
 
 # One text and not a list of them: Spark takes 14 µs a row to hand a list to Python, even a null.
 _ENTRIES = "string"
+_MARK = "failed"
 
 
 def column(name: str) -> Column:
@@ -48,11 +49,12 @@ def no_entries() -> Column:
 class Entries:
     """What a step adds to the entries of a row that failed there.
 
-    Most rows do not fail: that they did not is known without the lines being made.
+    Most rows do not fail: that they did not is known without the lines being made. Where nobody
+    will read them there are none, only a mark.
     """
 
     failed: Column
-    lines: Column
+    lines: Column | None = None
 
 
 def with_entries(entries: Sequence[Entries], before: Column | None = None) -> Column:
@@ -60,7 +62,8 @@ def with_entries(entries: Sequence[Entries], before: Column | None = None) -> Co
     so_far = column(ERRORS) if before is None else before
     if not entries:
         return so_far
-    together = F.concat_ws("\n", so_far, *(F.when(e.failed, e.lines) for e in entries))
+    texts = [F.when(e.failed, e.lines) for e in entries if e.lines is not None]
+    together = F.concat_ws("\n", so_far, *texts) if texts else F.lit(_MARK)
     return F.when(reduce(or_, (e.failed for e in entries)), together).otherwise(so_far)
 
 

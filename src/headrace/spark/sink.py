@@ -67,7 +67,8 @@ class SinkTarget:
 
     Log entries and skipped records go to topics of their own, if there are such. With
     `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
-    last `window_bytes` of a key are its window, which has no say in the choice of its partition.
+    last `window_bytes` of a key are its window, which has no say in the choice of its partition. If
+    `hopeful`, rows whose log entries are found elsewhere are not to come here at all.
     """
 
     query: str
@@ -77,6 +78,11 @@ class SinkTarget:
     skipped_topic: str | None = None
     transactions: str | None = None
     window_bytes: int = 0
+    hopeful: bool = False
+
+
+class HopeLostError(Exception):
+    """A record failed in a program that knows no failures."""
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -92,12 +98,14 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
             for batch in batches:
                 if not batch.num_rows:
                     continue
+                if FAILED in batch.schema.names:
+                    failed += sum(batch.column(FAILED).to_pylist())
+                    if failed and target.hopeful:
+                        raise HopeLostError("a record cannot be read in Spark's own way")
                 if task is None:
                     task = _task(target, batch)
                 task.produce(batch)
                 count += batch.num_rows
-                if FAILED in batch.schema.names:
-                    failed += sum(batch.column(FAILED).to_pylist())
             if task is not None:
                 task.finish()
         except BaseException:  # here, or in a step before this one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -330,9 +330,11 @@ def _has_native(call: n.AggregateCall, context: Context) -> bool:
 def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
     """`groupBy().agg()`. Rows that are only there for their log entries make a group of their own;
     `$failed` marks the groups to which this micro-batch brought log entries."""
+    # Nobody reads the entries of rows that end here: if there are any, the batch is read again.
+    context = replace(context, entries=context.entries.marking())
     rows = lower_node(node.input, context)
     calls = ", ".join(call.signature for call in node.calls)
-    context.state.append(f"Spark's aggregate 1: {len(node.keys)} keys, {calls}")
+    context.state.append(f"Spark's aggregate 2: {len(node.keys)} keys, {calls}")
     prepared = arguments(node, rows, context)
     keys = [column(f"$g{i}") for i in range(len(node.keys))]
     known = F.lit(True)
@@ -352,7 +354,7 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
     now = F.unix_millis(F.current_timestamp())
     grouped = (
         counted.withColumn("$now", now)
-        .groupBy(*(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)), lost.alias(DEAD))
+        .groupBy(*(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)))
         .agg(
             *aggregates,
             F.max(column(TIME)).alias(TIME),
@@ -361,6 +363,7 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
     )
     complete = grouped.select(
         "*",
+        column("k0").isNull().alias(DEAD),
         F.lit(False).alias(NULL),
         F.lit(0).alias(PARTITION),
         F.lit(0).cast("bigint").alias(OFFSET),

@@ -70,6 +70,7 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
     records = raw.select(
         key_bytes.alias("$key_bytes"),
         F.col("value").alias("$value_bytes"),
+        F.col("value").isNull().alias(NULL),
         start.alias("$start"),
         end.alias("$end"),
         *([F.col("headers").alias("$headers")] if with_headers else []),
@@ -78,8 +79,8 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
         F.col("offset").alias(OFFSET),
         *([_whole_record(node.topic).alias(RAW)] if write.keep_skipped else []),
     )
-    decoded = _decoded(records, *context.layout(node, "key"))
-    decoded = _decoded(decoded, *context.layout(node, "value"))
+    decoded = _decoded(records, *context.layout(node, "key"), context.hopeful)
+    decoded = _decoded(decoded, *context.layout(node, "value"), context.hopeful)
     at: dict[str, Column] = {c.name: column("$key").getField(c.name) for c in node.columns.key}
     at |= {c.name: column("$value").getField(c.name) for c in node.columns.value}
     at |= {c.name: _header(c.header_key) for c in headers}
@@ -108,7 +109,7 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
     return rows.select(
         *(at[original].alias(name) for name, original in node.outputs),
         time.value.alias(TIME),
-        column("$value_bytes").isNull().alias(NULL),
+        column(NULL),
         column(PARTITION),
         column(OFFSET),
         with_entries(entries, no_entries()).alias(ERRORS),
@@ -135,7 +136,7 @@ def _whole_record(topic: str) -> Column:
     )
 
 
-def _decoded(records: DataFrame, format_: Format, layout: Layout) -> DataFrame:
+def _decoded(records: DataFrame, format_: Format, layout: Layout, hopeful: bool) -> DataFrame:
     """The records with `$key` or `$value` as a struct of columns, and what was wrong with it."""
     side = layout.side
     if not layout.columns:
@@ -144,7 +145,8 @@ def _decoded(records: DataFrame, format_: Format, layout: Layout) -> DataFrame:
             {f"${side}": none.cast("string"), f"${side}_error": none.cast("string")}
         )
     codec = format_.spark(layout)
-    return codec.read(records, f"${side}_bytes", f"${side}", f"${side}_error")
+    read = codec.read_natively if hopeful else codec.read
+    return read(records, f"${side}_bytes", f"${side}", f"${side}_error")
 
 
 def _windowed_key(node: n.ReadSource) -> tuple[Column, Column, Column]:

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from pyspark.errors import StreamingQueryException
+
 from headrace.engine.changes import NewQuery
 from headrace.engine.queries import PersistentQuery
 from headrace.engine.running import persistent_program
@@ -68,8 +70,8 @@ class StreamedGround:
                 id=name,
                 statement=new.statement,
                 planned=new.planned,
-                build=lambda: persistent_program(
-                    self.world, name, node, settings, starts, checkpoint
+                build=lambda hopeful: persistent_program(
+                    self.world, name, node, settings, starts, checkpoint, hopeful
                 ),
                 checkpoint=checkpoint,
                 overrides=new.settings,
@@ -87,6 +89,15 @@ class StreamedQuery:
         self._query = query
 
     def drain(self) -> None:
+        try:
+            self._drain()
+        except StreamingQueryException as e:
+            if not self._query.loses_hope(e):
+                raise
+            self._query.stop()
+            self._drain()
+
+    def _drain(self) -> None:
         if self._query.streaming is None:
             self._query.start()
         assert self._query.streaming is not None
