@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,22 @@ def test_careless_clients_leave_nothing(server):
     assert after.jvm_threads <= before.jvm_threads + 150
     assert after.files <= before.files + 150
     assert after.megabytes <= before.megabytes + 150
+
+
+def test_push_queries_that_had_rows_hang_up(scene):
+    """Spark calls Python on a connection of its own for each query."""
+    scene.topic("hung_up")
+    scene.sql("CREATE STREAM HUNG_UP (N INT) WITH (KAFKA_TOPIC='hung_up', VALUE_FORMAT='JSON');")
+    scene.sql("INSERT INTO HUNG_UP VALUES (1);")
+
+    def visits(count):
+        for _ in range(count):
+            assert scene.push("SELECT N FROM HUNG_UP EMIT CHANGES;", 1) == [(1,)]
+
+    def called():
+        return [t.name for t in threading.enumerate() if t.name.endswith("(run)")]
+
+    visits(2)
+    scene.wait(lambda: len(called()), lambda count: count <= 1)
+    visits(6)
+    scene.wait(lambda: len(called()), lambda count: count <= 1)

@@ -23,6 +23,7 @@ from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
 from headrace.spark.answers import result_rows
+from headrace.spark.callbacks import CallbackLine
 from headrace.spark.checkpoint import forget
 from headrace.spark.session import is_local
 
@@ -61,6 +62,7 @@ class PushQuery:
         self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
         self._closing = threading.Event()
         self._over = limit == 0
+        self._line: CallbackLine | None = None
         self.checkpoint = checkpoint
         self._forget = partial(forget, rows.sparkSession, checkpoint)
         try:
@@ -106,10 +108,14 @@ class PushQuery:
             return
         self._closing.set()
         self._streaming.stop()
+        if self._line is not None:
+            self._line.hang_up()
         self._ended(self)
         self._forget()
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
+        if self._line is None:
+            self._line = CallbackLine(batch.sparkSession)
         rows = result_rows(batch, self.schema, self._log)
         if not self._of_table:  # a stream has nothing that could be deleted
             rows = [row for row in rows if not row.tombstone]
