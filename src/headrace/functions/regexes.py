@@ -126,7 +126,8 @@ def _replace(value: Column, pattern: Column, new: Column, context: CallContext) 
     given = all_given(value, pattern, new)
     digits = f"0-{min(regex.highest, 9)}"
     names = "".join(rf"|\$\{{{name}\}}" for name in regex.names)
-    sound = new.rlike(rf"^(?s)(?:[^$\\]|\\.|\$[{digits}]{names})*$")
+    # Possessive: Java goes back over nothing, and so needs no stack that a long text could exhaust.
+    sound = new.rlike(rf"^(?s)(?:[^$\\]|\\.|\$[{digits}]{names})*+$")
     return Fallible(
         F.when(given & regex.valid & sound, F.regexp_replace(value, regex.column, new)),
         F.when(
