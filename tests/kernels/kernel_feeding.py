@@ -22,6 +22,8 @@ class Runner:
         """Rows are (side, key, values, time); gives (key, values, time)."""
         out = Output()
         self.kernel.run(self._numbered(rows), out)
+        if self.spec.carries:
+            out.rows = [(at, k, rows[at][2] + values, time) for at, k, values, time in out.rows]
         if self.spec.timed:
             for side in (0, 1):
                 times = [row[3] for row in rows if row[0] == side]

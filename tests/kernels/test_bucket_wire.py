@@ -45,6 +45,7 @@ def wire(sides=1, **options):
         "ordered": False,
         "coalesce": False,
         "has_errors": True,
+        "carries": False,
         "entry": lambda message: message,
     }
     return Wire(**{**settings, **options})
@@ -161,6 +162,28 @@ def test_results_carry_the_place_of_the_row_that_caused_them():
         (True, "no", None),
         (True, None, 3),
     ]
+
+
+def test_left_rows_are_carried_past_the_kernel():
+    plain = wire()
+    output = plain.output.insert(2, pa.field("w", pa.int64()))
+    w = wire(sides=2, timed=False, carries=True, precedence=(1, 0), output=output)
+    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "b", None, 15, 1), (0, "c", 3, 30, 2)], 0, 2))
+    right = pack(w, batch([(0, "a", 7, 5, 0), (0, "c", 8, 20, 1)], 1, 2), sequence=1)
+    (label,) = left
+    inbox = Inbox(w, [*right[label], *left[label]], NEVER)
+    rows = list(inbox.rows())
+    assert [(r[2], r[3]) for r in rows] == [
+        ("a", (7,)),
+        ("a", ()),
+        ("b", None),
+        ("c", (8,)),
+        ("c", ()),
+    ]
+    out = Output()
+    out.rows = [(4, "c", (8,), 30), (1, "a", (None,), 10)]
+    shown = [(r["k"], r["v"], r["w"], r[wires.OFFSET]) for r in unpack(w, inbox.results(out))]
+    assert shown == [("c", 3, 8, 2), ("a", 1, None, 0)]
 
 
 def test_coalescing_keeps_the_last_row_of_a_key():

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, Row
 
 from headrace.model.requests import ResultRow
 from headrace.model.schema import WINDOW_BOUNDS, Namespace, Schema
+from headrace.spark.entries import dated
 from headrace.spark.rows import DEAD, ERRORS, NULL, column
 
 
@@ -23,7 +24,7 @@ def result_rows(
     entries: list[str] = []
     for row in found.select(*columns, column(NULL), column(DEAD), column(ERRORS)).collect():
         *values, null, dead, errors = row
-        entries += errors.split("\n") if errors else ()
+        entries += map(dated, errors.split("\n")) if errors else ()
         if dead:
             continue
         shown = [plain(v) for v in values]

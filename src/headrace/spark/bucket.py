@@ -99,6 +99,7 @@ def apply_kernel(
         ordered=ordered,
         coalesce=coalesce,
         has_errors=has_errors,
+        carries=kernel.carries,
         entry=entry,
     )
     return (run or as_operator)(rows, kernel, wire, output, memory)

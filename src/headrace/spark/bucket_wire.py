@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from headrace.spark.kernels.kernel import Output, Row, freeze
+from headrace.spark.kernels.kernel import LEFT, Output, Row, freeze
 
 # Columns of every row that goes into a kernel, beside key and values.
 BUCKET, SIDE = "$bucket", "$side"
@@ -68,6 +68,7 @@ class Wire:
     ordered: bool
     coalesce: bool
     has_errors: bool
+    carries: bool
     entry: Callable[[str], Any] | None
 
 
@@ -275,7 +276,8 @@ class Inbox:
             sides += [side] * table.num_rows
             nows += self._nows(side, table)
             keys += _keys(table, wire)
-            values += _values(table, wire)
+            seen = _presence if self._is_carried(side) else _values
+            values += seen(table, wire)
         times = self._tails[TIME].to_pylist()
         if self._permutation is not None:
             permutation = self._permutation.tolist()
@@ -314,6 +316,8 @@ class Inbox:
         columns += [keys] if wire.keys == 1 else _transposed(_filled(keys, wire.keys), wire.keys)
         if wire.windowed:
             columns += [starts, ends]
+        if wire.carries:
+            columns += self._carried(np.array(at))
         width = len(wire.output) - len(columns) - (6 + 2 * wire.has_errors)
         null = [value is None for value in values]
         columns += _transposed(_filled(values, width), width)
@@ -337,6 +341,21 @@ class Inbox:
         batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
         data: bytes = batch.serialize().to_pybytes()
         return data
+
+    def _is_carried(self, side: int) -> bool:
+        return self._wire.carries and side == LEFT
+
+    def _carried(self, at: Any) -> list[pa.Array]:
+        """The values of left rows, by their places among all rows."""
+        places = at if self._permutation is None else self._permutation[at]
+        start = 0
+        for side, table in self._batches:
+            if side == LEFT:
+                wire, rows = self._wire.sides[side], pa.array(places - start)
+                values = table.select(range(wire.keys, wire.keys + wire.values))
+                return [column.combine_chunks().take(rows) for column in values.columns]
+            start += table.num_rows
+        raise AssertionError("results without rows to carry")
 
     def _caused(self, name: str, at: pa.Array | None, count: int) -> Any:
         """A column of the rows that caused the results; time's passing counts as the last row."""
@@ -408,6 +427,14 @@ def _values(table: pa.Table, wire: SideWire) -> list[Any]:
         flags = null.to_pylist()
         return [None if n else v for n, v in zip(flags, values, strict=True)]
     return values
+
+
+def _presence(table: pa.Table, wire: SideWire) -> list[Any]:
+    """Instead of values: whether there are any."""
+    null = table.column(NULL)
+    if null.null_count or pc.any(null).as_py():
+        return [None if n else () for n in null.to_pylist()]
+    return [()] * table.num_rows
 
 
 def unpacker(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

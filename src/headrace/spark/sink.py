@@ -20,7 +20,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
-from headrace.spark.entries import SkippedRecord, production_entry, shortened
+from headrace.spark.entries import SkippedRecord, dated, production_entry, shortened
 from headrace.spark.partitions import ANY, partitions_of
 from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
@@ -254,7 +254,7 @@ class _Task:
         for text in texts:
             skipped = SkippedRecord.read(text)
             if skipped is None:
-                self._send_entry(text)
+                self._send_entry(dated(text))
             else:
                 self._send_skipped(skipped)
 

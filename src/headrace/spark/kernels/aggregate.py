@@ -60,6 +60,7 @@ class StreamAggregate:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = True
+    carries: ClassVar[bool] = False
 
     @property
     def timed(self) -> bool:

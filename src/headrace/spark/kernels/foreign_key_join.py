@@ -40,6 +40,7 @@ class References:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = False
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
@@ -128,6 +129,7 @@ class ForeignKeyJoin:
     tables: ClassVar[int] = 2
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 

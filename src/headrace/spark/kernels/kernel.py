@@ -107,11 +107,14 @@ class KernelSpec(Protocol):
     `layout` says what the stored entries mean. State written under another layout is refused.
     With `whole_keys` a key of which any column is null is no key. With `ignores_keyless` rows
     without a key or without values are kept away, so that they do not even move stream time.
+    With `carries` every output row is a row of the left side with more values behind its own: the
+    kernel says only these, and of a left row's values sees no more than whether there are any.
     """
 
     tables: ClassVar[int]
     whole_keys: ClassVar[bool]
     ignores_keyless: ClassVar[bool]
+    carries: ClassVar[bool]
 
     @property
     def timed(self) -> bool:

@@ -20,6 +20,7 @@ class Presence:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = False
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
     layout: ClassVar[str] = "presence 1"

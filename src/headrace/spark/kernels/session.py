@@ -45,6 +45,7 @@ class SessionAggregate:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = True
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = True
     windowed: ClassVar[bool] = True
 

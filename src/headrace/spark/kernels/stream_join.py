@@ -38,6 +38,7 @@ class StreamStreamJoin:
     tables: ClassVar[int] = 3
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = True
     windowed: ClassVar[bool] = False
 

@@ -13,8 +13,8 @@ from headrace.spark.kernels.kernel import RIGHT, Output, Row, Store
 class StreamTableJoin:
     """Left is the stream, right the table.
 
-    Output values are the left row's, then the right's (`right_width` nulls where there is none and
-    `left_outer` keeps the row). A stream's row without values never joins; without a key it does
+    It says the right row's values (`right_width` nulls where there is none and `left_outer` keeps
+    the row). A stream's row without values never joins; without a key it does
     in a left join. The result has the stream row's time.
     """
 
@@ -24,6 +24,7 @@ class StreamTableJoin:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = True
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
     layout: ClassVar[str] = "stream-table join 1"
@@ -53,7 +54,7 @@ class StreamTableJoining:
             elif values is not None:
                 match = find(key, missing) if key is not None else missing
                 if match is not None:
-                    emit((at, key, values + match, time))
+                    emit((at, key, match, time))
 
     def advance(self, side: int, now: int, out: Output) -> None:
         raise AssertionError("a stream-table join has no use for stream time")

@@ -33,6 +33,7 @@ class GroupChanges:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = False
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
@@ -105,6 +106,7 @@ class TableAggregate:
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 

@@ -26,6 +26,7 @@ class TableTableJoin:
     tables: ClassVar[int] = 2
     whole_keys: ClassVar[bool] = True
     ignores_keyless: ClassVar[bool] = False
+    carries: ClassVar[bool] = False
     timed: ClassVar[bool] = False
     windowed: ClassVar[bool] = False
 
