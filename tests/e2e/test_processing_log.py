@@ -124,6 +124,16 @@ def test_failures_in_front_of_an_aggregate_are_logged(scene, numbers):
             assert sorted(e.message["type"] for e in entries) == [0, 1], name
 
 
+def test_a_text_that_is_no_base64_is_logged(scene, numbers):
+    with scene.query(
+        "CREATE STREAM DECODED AS SELECT K, CAST(K AS BYTES) AS B, A FROM NUMBERS;"
+    ) as query_id:
+        assert [v["B"] for v in scene.values("DECODED", 3)] == [None] * 3
+        entries = scene.log(query_id, 4)
+    causes = [e.detail["cause"] for e in entries if e.message["type"] == 1]
+    assert causes == [["Illegal base64 text"]] * 3
+
+
 def test_failures_behind_a_join_are_logged(scene, numbers):
     scene.topic("divisors")
     scene.write("divisors", *(record({"D": 0, "E": 1}, key=k, at=1) for k in ("x", "y", "z")))

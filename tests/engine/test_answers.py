@@ -159,14 +159,16 @@ def test_print_of_nothing(client):
 def test_a_scalable_push_query_tells_of_whole_records(client):
     client.execute(
         """
-        CREATE STREAM RAW (K STRING KEY, V INT, W INT)
-            WITH (KAFKA_TOPIC='raw', PARTITIONS=1, VALUE_FORMAT='JSON');
-        CREATE STREAM COOKED AS SELECT * FROM RAW;
+        CREATE STREAM UNCOOKED (K STRING KEY, V INT, W INT)
+            WITH (KAFKA_TOPIC='uncooked', PARTITIONS=1, VALUE_FORMAT='JSON');
+        CREATE STREAM COOKED AS SELECT * FROM UNCOOKED;
         """
     )
     own = {"ksql.query.push.v2.enabled": True, "auto.offset.reset": "latest"}
     query = "SELECT K, V FROM COOKED EMIT CHANGES LIMIT 1;"
     with client.stream(query, properties=own) as rows:
-        client.execute("INSERT INTO RAW (V, W) VALUES (1, 1); INSERT INTO RAW VALUES ('a', 2, 2);")
+        client.execute(
+            "INSERT INTO UNCOOKED (V, W) VALUES (1, 1); INSERT INTO UNCOOKED VALUES ('a', 2, 2);"
+        )
         assert rows.query_id.startswith("SCALABLE_PUSH_QUERY_")
         assert [tuple(row) for row in rows] == [("a", 2)]

@@ -301,8 +301,8 @@ def _native_decimal(text: SparkColumn, type_: SqlType) -> _Parsed:
 
 
 def _native_bytes(text: SparkColumn, type_: SqlType) -> _Parsed:
-    # Unlike Java's decoder, Spark's skips what it does not know.
-    value = F.unbase64(text)
+    # Spark's decoder and Java's disagree on what is wrong; Spark's `unbase64` may even fail.
+    value = F.try_to_binary(text, F.lit("base64"))
     return _Parsed(value, F.base64(value) != text)
 
 

@@ -94,10 +94,11 @@ class NativeFirst(PythonColumns):
         source = F.col(f"`{data}`")
         frame = frame.withColumn(_ATTEMPT, self.attempt(source))
         row, unsure = self.settle(F.col(_ATTEMPT), source)
-        unsure = source.isNotNull() & unsure
-        return frame.withColumns(
-            {value: F.when(source.isNotNull(), row), _UNSURE: F.when(unsure, source)}
-        ).drop(_ATTEMPT)
+        # Where it is not certain, working the row out may even fail.
+        sure = source.isNotNull() & ~unsure
+        return frame.withColumns({value: F.when(sure, row), _UNSURE: F.when(~sure, source)}).drop(
+            _ATTEMPT
+        )
 
 
 def decode_batches(format_name: str, layout: Layout) -> Any:

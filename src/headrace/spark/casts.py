@@ -76,6 +76,12 @@ def _to_boolean(value: Column, source: SqlType, target: SqlType) -> Fallible:
     return Fallible((text != "") & (F.lit("true").startswith(text) | F.lit("yes").startswith(text)))
 
 
+def _to_bytes(value: Column, source: SqlType, target: SqlType) -> Fallible:
+    made = F.try_to_binary(F.trim(value), F.lit("base64"))
+    wrong = F.when(value.isNotNull() & made.isNull(), F.lit("Illegal base64 text"))
+    return Fallible(made, wrong)
+
+
 def plain_decimal(value: Column) -> Column:
     """A decimal's digits without exponent."""
     text = value.cast("string")
@@ -249,7 +255,7 @@ _CASTERS: dict[tuple[str, str], Caster] = {
     ("DOUBLE", "DECIMAL"): _to_decimal,
     ("DECIMAL", "DECIMAL"): _to_decimal,
     ("DECIMAL", "STRING"): _to_string(plain_decimal),
-    ("STRING", "BYTES"): lambda v, s, t: Fallible(F.unbase64(F.trim(v))),
+    ("STRING", "BYTES"): _to_bytes,
     ("STRING", "TIMESTAMP"): lambda v, s, t: parse_timestamp(v),
     ("STRING", "DATE"): lambda v, s, t: parse_date(v),
     ("STRING", "TIME"): lambda v, s, t: parse_time(v),
