@@ -49,12 +49,18 @@ _TO_TEXT: dict[str, Callable[[Column], Column]] = {
 _EVEN_HEX = "^(?:[0-9A-Fa-f]{2})*$"
 _BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$"
 
+
+def base64_bytes(value: Column) -> Column:
+    """As Java's strict decoder; Spark's own skips what it does not know, or fails."""
+    return F.when(value.rlike(_BASE64), F.unbase64(value))
+
+
 # Null where the text is not in the encoding.
 _TO_BYTES: dict[str, Callable[[Column], Column]] = {
     "hex": lambda value: F.when(value.rlike(_EVEN_HEX), F.unhex(value)),
     "utf8": lambda value: value.cast("binary"),
     "ascii": _ascii_bytes,
-    "base64": lambda value: F.when(value.rlike(_BASE64), F.unbase64(value)),
+    "base64": base64_bytes,
 }
 
 

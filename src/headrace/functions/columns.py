@@ -107,10 +107,6 @@ def is_ascii(value: Column) -> Column:
     return F.length(value) == F.octet_length(value)
 
 
-def beyond_ascii(value: Column) -> Column:
-    return F.length(value) < F.octet_length(value)
-
-
 def utf16_length(value: Column) -> Column:
     """Java's length: a character beyond the basic plane counts twice."""
     return F.when(is_ascii(value), F.length(value)).otherwise(
@@ -120,7 +116,7 @@ def utf16_length(value: Column) -> Column:
 
 def utf16_slice(value: Column, start: Column, length: Column) -> Column:
     """Java's `substring`: from `start` (from 0) so many UTF-16 units."""
-    return F.when(beyond_ascii(value), utf16_cut(value, start, length)).otherwise(
+    return F.when(~is_ascii(value), utf16_cut(value, start, length)).otherwise(
         F.substring(value, start + 1, length)
     )
 

@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from headrace.functions.columns import (
     LARGEST,
     LONGEST,
-    beyond_ascii,
     is_ascii,
     quoted,
     text,
@@ -111,9 +110,7 @@ def _substring_text(
     # Nearly every call is of this kind. What comes after its end does not matter; but to look at
     # the start alone takes a copy, which pays only if the text is long.
     before = F.substring(value, 1, start - 1 if length is None else min(start + count, LONGEST))
-    special = F.when(F.octet_length(value) < 200, beyond_ascii(value)).otherwise(
-        beyond_ascii(before)
-    )
+    special = ~F.when(F.octet_length(value) < 200, is_ascii(value)).otherwise(is_ascii(before))
     many = None if length is None else F.lit(max(count, 0))
     return F.when(special, utf16_cut(value, F.lit(start - 1), many)).otherwise(
         F.substring(value, start, count)
@@ -251,9 +248,9 @@ def _found(
 
 
 def _split(value: Column, delimiter: Column, context: CallContext) -> Column:
-    if context.literal(1) == "":
-        return F.split(value, "", -1)
     known = context.literal(1)
+    if known == "":
+        return F.split(value, "", -1)
     if isinstance(known, str):
         # Java splits at a single character without a regular expression.
         return F.split(value, re.sub(r"([\\^$.|?*+()\[{])", r"\\\1", known), -1)

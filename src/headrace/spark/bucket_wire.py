@@ -276,8 +276,9 @@ class Inbox:
             sides += [side] * table.num_rows
             nows += self._nows(side, table)
             keys += _keys(table, wire)
-            seen = _presence if self._is_carried(side) else _values
-            values += seen(table, wire)
+            # Of rows that are carried, a kernel sees whether there are values, but none of them.
+            seen = 0 if self._wire.carries and side == LEFT else wire.values
+            values += _values(table, wire.keys, seen)
         times = self._tails[TIME].to_pylist()
         if self._permutation is not None:
             permutation = self._permutation.tolist()
@@ -341,9 +342,6 @@ class Inbox:
         batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
         data: bytes = batch.serialize().to_pybytes()
         return data
-
-    def _is_carried(self, side: int) -> bool:
-        return self._wire.carries and side == LEFT
 
     def _carried(self, at: Any) -> list[pa.Array]:
         """The values of left rows, by their places among all rows."""
@@ -418,8 +416,8 @@ def _frozen(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
-def _values(table: pa.Table, wire: SideWire) -> list[Any]:
-    places = range(wire.keys, wire.keys + wire.values)
+def _values(table: pa.Table, first: int, count: int) -> list[Any]:
+    places = range(first, first + count)
     columns = [table.column(i).to_pylist(maps_as_pydicts="strict") for i in places]
     values: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
     null = table.column(NULL)
@@ -427,14 +425,6 @@ def _values(table: pa.Table, wire: SideWire) -> list[Any]:
         flags = null.to_pylist()
         return [None if n else v for n, v in zip(flags, values, strict=True)]
     return values
-
-
-def _presence(table: pa.Table, wire: SideWire) -> list[Any]:
-    """Instead of values: whether there are any."""
-    null = table.column(NULL)
-    if null.null_count or pc.any(null).as_py():
-        return [None if n else () for n in null.to_pylist()]
-    return [()] * table.num_rows
 
 
 def unpacker(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -12,6 +12,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from headrace.spark.private import field
+
 
 class CallbackLine:
     """One query's connection, from within a call; hung up once the query has ended."""
@@ -25,6 +27,5 @@ class CallbackLine:
         # It reaches into Py4J: where that is built differently, lines stay open as they ever did.
         with suppress(Py4JError):
             self._connection.shutdown()
-            kept = self._client.getClass().getSuperclass().getDeclaredField("connections")
-            kept.setAccessible(True)
+            kept = field(self._client, "CallbackClient", "connections")
             kept.get(self._client).remove(self._connection)

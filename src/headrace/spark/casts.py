@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from headrace.functions.binary import base64_bytes
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
 from headrace.model.types import STRING, Array, Decimal, Field, Map, SqlType, Struct, base_name
@@ -77,7 +78,7 @@ def _to_boolean(value: Column, source: SqlType, target: SqlType) -> Fallible:
 
 
 def _to_bytes(value: Column, source: SqlType, target: SqlType) -> Fallible:
-    made = F.try_to_binary(F.trim(value), F.lit("base64"))
+    made = base64_bytes(F.trim(value))
     wrong = F.when(value.isNotNull() & made.isNull(), F.lit("Illegal base64 text"))
     return Fallible(made, wrong)
 

@@ -61,58 +61,64 @@ class EntryWriter:
         self, step: str, side: str, error: Column, data: Column, topic: str
     ) -> Entries:
         """For a record that cannot be read."""
-        if self.only_marks:
-            return Entries(error.isNotNull())
-        detail = F.struct(
-            F.lit(side).alias("target"),
-            error.alias("errorMessage"),
-            self._shown(lambda: _base64(data)).alias("recordB64"),
-            F.array(error).alias("cause"),
-            F.lit(topic).alias("topic"),
-            column(PARTITION).alias("partition"),
-            column(OFFSET).alias("offset"),
-        )
-        return Entries(error.isNotNull(), self._entry(step, "deserializationError", detail))
+
+        def line() -> Column:
+            detail = F.struct(
+                F.lit(side).alias("target"),
+                error.alias("errorMessage"),
+                self._shown(lambda: _base64(data)).alias("recordB64"),
+                F.array(error).alias("cause"),
+                F.lit(topic).alias("topic"),
+                column(PARTITION).alias("partition"),
+                column(OFFSET).alias("offset"),
+            )
+            return self._entry(step, "deserializationError", detail)
+
+        return self._entries(error.isNotNull(), line)
 
     def processing(self, step: str, failures: Sequence[Failure], row: Sequence[Column]) -> Entries:
         """For expressions that failed: one entry each, with the message that names it."""
-        failed = F.coalesce(*(e for _, e in failures)).isNotNull()
-        if self.only_marks:
-            return Entries(failed)
-        shown = self._shown(lambda: _row_text(row))
 
-        def entry(message: Column, error: Column) -> Column:
-            detail = F.struct(
-                message.alias("errorMessage"),
-                shown.alias("record"),
-                F.array(error).alias("cause"),
-            )
-            return self._entry(step, "recordProcessingError", detail)
+        def lines() -> Column:
+            shown = self._shown(lambda: _row_text(row))
 
-        if len(failures) == 1:  # without a lambda, Spark compiles it
-            ((message, error),) = failures
-            return Entries(error.isNotNull(), entry(F.lit(message), error))
-        found = F.filter(
-            F.array(*(F.struct(F.lit(m).alias("message"), e.alias("error")) for m, e in failures)),
-            lambda failure: failure["error"].isNotNull(),
-        )
-        lines = F.transform(found, lambda failure: entry(failure["message"], failure["error"]))
-        return Entries(failed, F.array_join(lines, "\n"))
+            def entry(message: Column, error: Column) -> Column:
+                detail = F.struct(
+                    message.alias("errorMessage"),
+                    shown.alias("record"),
+                    F.array(error).alias("cause"),
+                )
+                return self._entry(step, "recordProcessingError", detail)
+
+            if len(failures) == 1:  # without a lambda, Spark compiles it
+                ((message, error),) = failures
+                return entry(F.lit(message), error)
+            every = (F.struct(F.lit(m).alias("message"), e.alias("error")) for m, e in failures)
+            found = F.filter(F.array(*every), lambda failure: failure["error"].isNotNull())
+            texts = F.transform(found, lambda failure: entry(failure["message"], failure["error"]))
+            return F.array_join(texts, "\n")
+
+        return self._entries(F.coalesce(*(e for _, e in failures)).isNotNull(), lines)
 
     def serialization(
         self, step: str, side: str, error: Column, topic: str, row: Sequence[Column]
     ) -> Entries:
         """For a row that cannot be written."""
-        if self.only_marks:
-            return Entries(error.isNotNull())
-        detail = F.struct(
-            F.lit(side).alias("target"),
-            error.alias("errorMessage"),
-            self._shown(lambda: _row_text(row)).alias("record"),
-            F.array(error).alias("cause"),
-            F.lit(topic).alias("topic"),
-        )
-        return Entries(error.isNotNull(), self._entry(step, "serializationError", detail))
+
+        def line() -> Column:
+            detail = F.struct(
+                F.lit(side).alias("target"),
+                error.alias("errorMessage"),
+                self._shown(lambda: _row_text(row)).alias("record"),
+                F.array(error).alias("cause"),
+                F.lit(topic).alias("topic"),
+            )
+            return self._entry(step, "serializationError", detail)
+
+        return self._entries(error.isNotNull(), line)
+
+    def _entries(self, failed: Column, lines: Callable[[], Column]) -> Entries:
+        return Entries(failed) if self.only_marks else Entries(failed, lines())
 
     def skipped(self, step: str, reason: Column, there: Sequence[str]) -> list[Entries]:
         """The source record of a row that is skipped, if it is kept and still `there`."""
@@ -142,7 +148,7 @@ class EntryWriter:
 
 
 def dated(entry: str) -> str:
-    """An entry from a pipeline, with the time that it got no earlier than this.
+    """An entry from a pipeline, which has no time, with that of now.
 
     The time of a micro-batch is a number in the code that Spark generates for it: with that in a
     plan, Spark would generate and compile its code anew for every batch.

@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.spark.private import field
+
 SHORTEST_MS, LONGEST_MS = 20, 1000
 EACH_MS = 10
 
@@ -22,9 +24,4 @@ def pause_between_looks(queries: int) -> int:
 def set_pause(query: StreamingQuery, milliseconds: int) -> None:
     """Of a running query. Spark has a setting for it, but reads that only when a query starts."""
     execution: Any = query._jsq.streamingQuery()
-    kind = execution.getClass()
-    while not kind.getName().endswith(".StreamExecution"):
-        kind = kind.getSuperclass()
-    field = kind.getDeclaredField("pollingDelayMs")
-    field.setAccessible(True)
-    field.setLong(execution, milliseconds)
+    field(execution, "StreamExecution", "pollingDelayMs").setLong(execution, milliseconds)
