@@ -10,10 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -23,7 +21,8 @@ from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
-from headrace.spark.pacing import SHORTEST_MS, pause_between_looks, set_pause
+from headrace.spark.pacing import Pace
+from headrace.spark.pools import pool_of
 from headrace.spark.sink import HopeLostError
 from headrace.spark.switch import DeadMansSwitch
 
@@ -57,7 +56,7 @@ class PersistentQuery:
     failures: int = 0
     retry_at: float | None = None
     started_at: float = 0.0
-    pause_ms: int = SHORTEST_MS
+    pace: Pace | None = None
     hopeful: bool = True
 
     @property
@@ -75,9 +74,7 @@ class PersistentQuery:
         """
         program = self.build(self.hopeful)
         check_state(program.rows.sparkSession, self.checkpoint, program.state)
-        context = program.rows.sparkSession.sparkContext
-        context.setLocalProperty("spark.scheduler.pool", self.id)
-        try:
+        with pool_of(program.rows.sparkSession.sparkContext, self.id):
             writer = (
                 _writer(program, may_run)
                 .queryName(self.id)
@@ -87,9 +84,7 @@ class PersistentQuery:
             if not may_run():
                 raise NotHoldingError
             self.streaming = writer.start()
-            self.pause_ms = SHORTEST_MS
-        finally:
-            context.setLocalProperty("spark.scheduler.pool", "default")
+            self.pace = Pace(self.streaming, time.monotonic())
         self.retry_at = None
         self.started_at = time.monotonic()
 
@@ -98,14 +93,6 @@ class PersistentQuery:
         lost = self.hopeful and HopeLostError.__name__ in str(failure)
         self.hopeful = self.hopeful and not lost
         return lost
-
-    def pace(self, milliseconds: int) -> None:
-        """How long it waits before it looks for new records again."""
-        if self.streaming is not None and self.pause_ms != milliseconds:
-            self.pause_ms = milliseconds
-            # It reaches into Spark: where that is built differently, queries look as often as ever.
-            with suppress(Py4JError):
-                set_pause(self.streaming, milliseconds)
 
     def spark_plan(self) -> str:
         """What Spark made of the plan, once a micro-batch has run."""
@@ -271,7 +258,8 @@ class QueryKeeper:
         with self._lock:
             running = [q for q in self._queries.values() if q.state is QueryState.RUNNING]
             for query in running:
-                query.pace(pause_between_looks(len(running)))
+                if query.pace is not None:
+                    query.pace.adjust(len(running), time.monotonic())
 
     def _look_after(self, query: PersistentQuery) -> None:
         now = time.monotonic()

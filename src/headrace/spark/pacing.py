@@ -1,27 +1,61 @@
-"""How often a waiting query looks for new records: the more queries there are, the less often.
+"""How often a waiting query looks for new records.
 
-One look costs about a millisecond of CPU, here and in the broker. Few queries look all the time,
-for the sake of latency; many would keep a core busy with nothing to do.
+One look costs one to two milliseconds of CPU, here and in the broker. Few queries that have work
+look all the time, for the sake of latency. Many of them would keep a core busy with nothing to do,
+so the more there are the less often each looks; and less often still when nothing came for a while.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.spark.private import field
 
 SHORTEST_MS, LONGEST_MS = 20, 1000
 EACH_MS = 10
+RESTS_AFTER_SECONDS, RESTING = 5.0, 3
 
 
-def pause_between_looks(queries: int) -> int:
+def pause_between_looks(queries: int, resting: bool) -> int:
     """In milliseconds, if there are so many queries."""
-    return min(max(SHORTEST_MS, EACH_MS * queries), LONGEST_MS)
+    shortest = max(SHORTEST_MS, EACH_MS * queries)
+    return min(shortest * RESTING if resting else shortest, LONGEST_MS)
 
 
-def set_pause(query: StreamingQuery, milliseconds: int) -> None:
-    """Of a running query. Spark has a setting for it, but reads that only when a query starts."""
-    execution: Any = query._jsq.streamingQuery()
-    field(execution, "StreamExecution", "pollingDelayMs").setLong(execution, milliseconds)
+class Pace:
+    """Of one running query.
+
+    It reaches into Spark: where that is built differently, a query looks as often as ever.
+    """
+
+    def __init__(self, query: StreamingQuery, now: float) -> None:
+        self._query: Any = query._jsq
+        self._pause_ms = SHORTEST_MS
+        self._last_batch: str | None = None
+        self._worked_at = now
+
+    def adjust(self, queries: int, now: float) -> None:
+        """`queries` are running, and this is the time in seconds."""
+        with suppress(Py4JError):
+            batch = self._batch_with_records()
+            if batch is not None and batch != self._last_batch:
+                self._last_batch, self._worked_at = batch, now
+            self._set(pause_between_looks(queries, now - self._worked_at > RESTS_AFTER_SECONDS))
+
+    def _batch_with_records(self) -> str | None:
+        """When the last micro-batch began, unless it had nothing to do."""
+        progress = self._query.lastProgress()
+        if progress is None or not progress.numInputRows():
+            return None
+        return str(progress.timestamp())
+
+    def _set(self, milliseconds: int) -> None:
+        """Spark has a setting for it, but reads that only when a query starts."""
+        if self._pause_ms != milliseconds:
+            self._pause_ms = milliseconds
+            execution = self._query.streamingQuery()
+            field(execution, "StreamExecution", "pollingDelayMs").setLong(execution, milliseconds)

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.forks import forking_path
 from headrace.spark.package import DIRECTORY, write_package
+from headrace.spark.pools import ALLOCATIONS
 
 # What Headrace relies on; a user's `spark.*` settings may add to these but not change their sense.
 _SEMANTICS = {
@@ -104,12 +105,6 @@ _ON_CLUSTER = {
     "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
 }
 
-# Each persistent query has a pool of its own; what has none, push and pull queries, shares this one
-# and is treated fairly there too.
-_POOLS = """\
-<allocations><pool name="default"><schedulingMode>FAIR</schedulingMode></pool></allocations>
-"""
-
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
@@ -148,7 +143,7 @@ def start_session(
     log4j = work_dir / "log4j2.properties"
     log4j.write_text(_LOG4J)
     pools = work_dir / "pools.xml"
-    pools.write_text(_POOLS)
+    pools.write_text(ALLOCATIONS)
     paths = [str(j.absolute()) for j in jars]
     master = settings.get("spark.master", _DEFAULTS["spark.master"])
     local = is_local(master)
