@@ -23,9 +23,9 @@ MAX_PER_BATCH = 500_000  # as Headrace's default
 
 
 class Side(Protocol):
-    """`why_not` says why this side cannot do a job. `seconds` does it from its start until
-    everything is read and written. `running` keeps it running. `spent` tells of the last job where
-    its seconds went, if the side knows."""
+    """`why_not` says why this side cannot do a job. `seconds` does it, from the moment that it runs
+    until everything is read and written. `running` keeps it running. `spent` tells of the last job
+    where its seconds went, if the side knows."""
 
     name: str
     spent: Mapping[str, float]
@@ -63,10 +63,9 @@ class Ours:
 
     def seconds(self, job: Job, size: Size, sink: str) -> float:
         topics = topics_of(self._at, job, size)
-        began = time.monotonic()
         with self.running(job, topics, sink) as query:
             self._at.await_end(lambda: query.streaming, *topics.values())
-            took = time.monotonic() - began
+            took: float = time.monotonic() - query.started_at
             self.spent = spent(query.streaming, took)
         return took
 
@@ -86,6 +85,7 @@ class ByHand:
 
     def __init__(self, at: Ground) -> None:
         self._at = at
+        self._started_at = 0.0
         self.spent: Mapping[str, float] = {}
 
     def why_not(self, job: Job) -> str | None:
@@ -93,10 +93,9 @@ class ByHand:
 
     def seconds(self, job: Job, size: Size, sink: str) -> float:
         topics = topics_of(self._at, job, size)
-        began = time.monotonic()
         with self.running(job, topics, sink) as query:
             self._at.await_end(lambda: query, *topics.values())
-            took = time.monotonic() - began
+            took = time.monotonic() - self._started_at
             self.spent = spent(query, took)
         return took
 
@@ -112,12 +111,13 @@ class ByHand:
         assert callable(job.by_hand)
         hand = job.by_hand(read)
         with tempfile.TemporaryDirectory(dir=at.data_dir, ignore_cleanup_errors=True) as checkpoint:
-            query = (
+            writer = (
                 self._writer(hand, sink)
                 .option("checkpointLocation", checkpoint)
                 .outputMode(hand.mode)
-                .start()
             )
+            self._started_at = time.monotonic()
+            query = writer.start()
             try:
                 yield query
             finally:

@@ -83,10 +83,10 @@ class PersistentQuery:
             )
             if not may_run():
                 raise NotHoldingError
+            self.started_at = time.monotonic()
             self.streaming = writer.start()
-            self.pace = Pace(self.streaming, time.monotonic())
+            self.pace = Pace(self.streaming, self.started_at)
         self.retry_at = None
-        self.started_at = time.monotonic()
 
     def loses_hope(self, failure: Exception) -> bool:
         """Whether it failed for hoping too much; it will start again without."""

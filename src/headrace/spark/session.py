@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.forks import forking_path
+from headrace.spark.lookups import know_classes
 from headrace.spark.package import DIRECTORY, write_package
 from headrace.spark.pools import ALLOCATIONS
 
@@ -175,6 +176,7 @@ def start_session(
     with _stderr_to(work_dir / "spark.log"):
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
+        know_classes(session._jvm)
     return session
 
 

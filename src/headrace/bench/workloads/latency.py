@@ -18,9 +18,10 @@ from headrace.bench.sides import Side, topics_of
 from headrace.bench.workloads import aggregates, joins, stateless
 from headrace.topics.records import NewRecord, RecordWriter
 
-TRIPS, SECONDS, QUICK_SECONDS = 100, 10.0, 3.0  # whichever comes first, but
+TRIPS, SECONDS, QUICK_SECONDS = 100, 15.0, 3.0  # whichever comes first, but
 FEWEST = 9
-WARM_UP, WARM_UP_SECONDS = 25, 6.0  # the same, before it counts
+# The same, before it counts. Java goes on compiling for a hundred micro-batches.
+WARM_UP, WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 120, 40.0, 6.0
 QUIET_SECONDS = 3.0
 BACKLOG = 1_000
 
@@ -62,7 +63,7 @@ def _latency(run: Run) -> Iterator[Row]:
             if reason is not None:
                 half[side.name] = most[side.name] = Absent(reason)
                 continue
-            trips = _trips(run.at, side, way, QUICK_SECONDS if run.quick else SECONDS)
+            trips = _trips(run.at, side, way, run.quick)
             run.tell(f"{side.name}: {len(trips)} records, p50 {percentile(trips, 50):.0f} ms")
             parts = max(1, min(run.repeats, len(trips) // 3))
             half[side.name] = samples(percentile(trips[i::parts], 50) for i in range(parts))
@@ -79,8 +80,11 @@ def _form(job: Job, side: Side) -> object:
     return forms.get(side.name, job.select)
 
 
-def _trips(at: Ground, side: Side, way: Way, seconds: float) -> list[float]:
+def _trips(at: Ground, side: Side, way: Way, quick: bool) -> list[float]:
     """Milliseconds of records that go in one after the other."""
+    warm_up, counted = (
+        (QUICK_WARM_UP_SECONDS, QUICK_SECONDS) if quick else (WARM_UP_SECONDS, SECONDS)
+    )
     topics = topics_of(at, way.job, Size(BACKLOG))
     sink = at.sink(f"way_{way.name}_{side.name.lower().replace(' ', '_')}")
     source = way.job.sources[0]
@@ -98,8 +102,8 @@ def _trips(at: Ground, side: Side, way: Way, seconds: float) -> list[float]:
                 record = NewRecord(topics[source.name], *source.record(next(numbers)))
                 yield _trip(consumer, writer, record)
 
-        list(send(WARM_UP, WARM_UP_SECONDS))
-        took = list(send(TRIPS, seconds))
+        list(send(WARM_UP, warm_up))
+        took = list(send(TRIPS, counted))
     consumer.close()
     at.admin.delete(sink)
     return took

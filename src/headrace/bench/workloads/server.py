@@ -1,4 +1,4 @@
-"""The server itself: how long it takes to start, and the memory that it holds."""
+"""The server itself: how long it and its queries take to start, and the memory that it holds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from headrace.bench.jobs import Size
 from headrace.bench.measures import Measure, Run
 from headrace.bench.processes import Peak, available, family, megabytes
 from headrace.bench.sides import topics_of
-from headrace.bench.workloads import aggregates, joins
+from headrace.bench.workloads import aggregates, joins, stateless
 from headrace.model.errors import HeadraceError
 from headrace.topics.ports import free_port
 
 PATIENCE_SECONDS = 120
+STATEMENTS = 6
 NO_PROC = Absent("memory is read from /proc")
 GIBIBYTES_6 = 6 * 1024
 
@@ -50,6 +51,32 @@ def _start_up(run: Run) -> Iterator[Row]:
     yield Row(
         "memory-idle", "memory of an idle server, without its broker", "MiB", {HEADRACE: memory}
     )
+
+
+def _statements(run: Run) -> Iterator[Row]:
+    """From sending CREATE … AS to its answer: then the query runs."""
+    (ours,) = (side for side in run.sides if side.name == HEADRACE)
+    for name, title, job in (
+        ("stateless", "filter and projection", stateless.JOBS[0]),
+        ("aggregate", "an aggregate", aggregates.aggregate(100, ())),
+        ("join", "a stream-table join", joins.lookup(1_000)),
+    ):
+        topics = topics_of(run.at, job, Size(run.records))
+        sink = run.at.sink(f"statement_{name}")
+        took: list[float] = []
+        for _ in range(STATEMENTS):
+            began = time.monotonic()
+            with ours.running(job, topics, sink):
+                took.append(time.monotonic() - began)
+        run.at.admin.delete(sink)
+        run.tell(f"{title}: {took[-1]:.2f} s")
+        yield Row(
+            f"statement-{name}",
+            f"CREATE … AS, {title}, until it runs",
+            "s",
+            {HEADRACE: samples(took[1:])},  # without the first of its kind
+        )
+    run.at.forget_sources()
 
 
 def _broker(data: Path) -> int:
@@ -120,5 +147,6 @@ def _memory(run: Run) -> Iterator[Row]:
 
 MEASURES = (
     Measure("start-up", "start-up time and idle memory", _start_up, records=0),
+    Measure("statements", "how long a statement takes to start a query", _statements, records=100),
     Measure("memory", "memory with many keys", _memory, records=2_000_000),
 )
