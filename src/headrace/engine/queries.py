@@ -21,9 +21,9 @@ from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
+from headrace.spark.hope import is_lost
 from headrace.spark.pacing import Pace
 from headrace.spark.pools import pool_of
-from headrace.spark.sink import HopeLostError
 from headrace.spark.switch import DeadMansSwitch
 
 LOG = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class PersistentQuery:
 
     def loses_hope(self, failure: Exception) -> bool:
         """Whether it failed for hoping too much; it will start again without."""
-        lost = self.hopeful and HopeLostError.__name__ in str(failure)
+        lost = self.hopeful and is_lost(failure)
         self.hopeful = self.hopeful and not lost
         return lost
 

@@ -138,6 +138,8 @@ def persistent_program(
         context = replace(context, tells_task=True)
     aggregate = native_candidate(node, context)
     if aggregate is None:
+        # Without a kernel, the rows before the one that ends all hope would have been written.
+        context = replace(context, hopeful=hopeful and remembers(node))
         return Program(write_to_kafka(lower_node(node, context), target), context.state)
     native = replace(context, native=aggregate, hopeful=hopeful)
     rows = write_to_kafka(lower_node(node, native), replace(target, hopeful=hopeful))

@@ -128,8 +128,10 @@ class ColumnCodec(ABC):
         decoded = self.decode(frame[f"`{data}`"])
         return frame.withColumns({value: decoded.value, error: text_or_null(decoded.error)})
 
-    def read_natively(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
-        """As `read`, but what only Python can decide may be an error."""
+    def read_natively(
+        self, frame: DataFrame, data: str, value: str, error: str, undecided: SparkColumn
+    ) -> DataFrame:
+        """As `read`, but where only Python can decide, the error is `undecided`."""
         return self.read(frame, data, value, error)
 
 

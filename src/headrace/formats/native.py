@@ -84,10 +84,12 @@ class NativeFirst(PythonColumns):
         settled = F.when(F.col(_UNSURE).isNull(), F.col(f"`{value}`")).otherwise(decoded["row"])
         return frame.withColumns({value: settled, error: decoded["error"]}).drop(_UNSURE, _DECODED)
 
-    def read_natively(self, frame: DataFrame, data: str, value: str, error: str) -> DataFrame:
+    def read_natively(
+        self, frame: DataFrame, data: str, value: str, error: str, undecided: SparkColumn
+    ) -> DataFrame:
         frame = self._attempted(frame, data, value)
-        undecided = F.when(F.col(_UNSURE).isNotNull(), F.lit("undecided"))
-        return frame.withColumn(error, undecided).drop(_UNSURE)
+        reason = F.when(F.col(_UNSURE).isNotNull(), undecided)
+        return frame.withColumn(error, reason).drop(_UNSURE)
 
     def _attempted(self, frame: DataFrame, data: str, value: str) -> DataFrame:
         """The row as far as it is certain, and the data where it is not."""

@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
 from headrace.spark.entries import SkippedRecord, dated, production_entry, shortened
+from headrace.spark.hope import HopeLostError
 from headrace.spark.partitions import ANY, partitions_of
 from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
@@ -81,10 +82,6 @@ class SinkTarget:
     hopeful: bool = False
 
 
-class HopeLostError(Exception):
-    """A record failed in a program that knows no failures."""
-
-
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
     """A DataFrame whose evaluation writes the rows; it yields counts, one row per task."""
     return rows.mapInArrow(_writer(target), WRITTEN_SCHEMA)
@@ -101,7 +98,7 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
                 if FAILED in batch.schema.names:
                     failed += sum(batch.column(FAILED).to_pylist())
                     if failed and target.hopeful:
-                        raise HopeLostError("a record cannot be read in Spark's own way")
+                        raise HopeLostError
                 if task is None:
                     task = _task(target, batch)
                 task.produce(batch)

@@ -27,6 +27,7 @@ from headrace.plan.explain import describe, step_name
 from headrace.plan.expressions import columns_used
 from headrace.spark.entries import Failure
 from headrace.spark.expressions import lower
+from headrace.spark.hope import lose_hope
 from headrace.spark.lowering import (
     Context,
     is_live,
@@ -79,8 +80,8 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
         F.col("offset").alias(OFFSET),
         *([_whole_record(node.topic).alias(RAW)] if write.keep_skipped else []),
     )
-    decoded = _decoded(records, *context.layout(node, "key"), context.hopeful)
-    decoded = _decoded(decoded, *context.layout(node, "value"), context.hopeful)
+    decoded = _decoded(records, *context.layout(node, "key"), context)
+    decoded = _decoded(decoded, *context.layout(node, "value"), context)
     at: dict[str, Column] = {c.name: column("$key").getField(c.name) for c in node.columns.key}
     at |= {c.name: column("$value").getField(c.name) for c in node.columns.value}
     at |= {c.name: _header(c.header_key) for c in headers}
@@ -136,7 +137,7 @@ def _whole_record(topic: str) -> Column:
     )
 
 
-def _decoded(records: DataFrame, format_: Format, layout: Layout, hopeful: bool) -> DataFrame:
+def _decoded(records: DataFrame, format_: Format, layout: Layout, context: Context) -> DataFrame:
     """The records with `$key` or `$value` as a struct of columns, and what was wrong with it."""
     side = layout.side
     if not layout.columns:
@@ -145,8 +146,12 @@ def _decoded(records: DataFrame, format_: Format, layout: Layout, hopeful: bool)
             {f"${side}": none.cast("string"), f"${side}_error": none.cast("string")}
         )
     codec = format_.spark(layout)
-    read = codec.read_natively if hopeful else codec.read
-    return read(records, f"${side}_bytes", f"${side}", f"${side}_error")
+    data, value, error = f"${side}_bytes", f"${side}", f"${side}_error"
+    if not context.hopeful:
+        return codec.read(records, data, value, error)
+    # Spark's own aggregate marks the group; before a kernel, the batch fails with nothing written.
+    undecided = lose_hope() if context.native is None else F.lit("undecided")
+    return codec.read_natively(records, data, value, error, undecided)
 
 
 def _windowed_key(node: n.ReadSource) -> tuple[Column, Column, Column]:

@@ -1,0 +1,91 @@
+"""Queries that remember hope that Spark can read every record, until one comes that it cannot."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from scene import record
+
+pytestmark = pytest.mark.heavy
+
+
+def test_a_record_that_only_python_can_read_is_counted_like_any_other(scene, server):
+    scene.topic("hoped")
+    scene.sql(
+        "CREATE STREAM hoped (k STRING KEY, n BIGINT, word STRING) "
+        "WITH (kafka_topic='hoped', value_format='JSON');"
+    )
+    query_id = scene.create(
+        "CREATE TABLE hoped_totals AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM hoped GROUP BY k;"
+    )
+    query = server.engine.queries.get(query_id)
+    scene.write("hoped", record({"N": 1, "WORD": "x"}, "a"), record({"N": 2, "WORD": "y"}, "b"))
+    become(scene, [("a", 1, 1), ("b", 1, 2)])
+    assert query.hopeful
+
+    # A number in quotes is a number to ksqlDB; a group in the same batch is not touched by it.
+    scene.write("hoped", record({"N": "10", "WORD": "x"}, "a"), record({"N": 5, "WORD": "y"}, "b"))
+    become(scene, [("a", 2, 11), ("b", 2, 7)])
+    assert not query.hopeful
+    assert not query.errors
+
+    scene.write("hoped", record({"N": 1, "WORD": "x"}, "a"))
+    become(scene, [("a", 3, 12), ("b", 2, 7)])
+
+
+def become(scene, rows):
+    scene.wait(
+        lambda: sorted(scene.pull("SELECT k, c, s FROM hoped_totals;")), lambda seen: seen == rows
+    )
+
+
+def test_a_join_loses_hope_without_saying_anything_twice(scene, server):
+    scene.topic("hoped_orders", 2)
+    scene.topic("hoped_names", 2)
+    scene.sql(
+        "CREATE STREAM hoped_orders (k STRING KEY, n BIGINT) "
+        "WITH (kafka_topic='hoped_orders', value_format='JSON', wrap_single_values=true);"
+        "CREATE TABLE hoped_names (k STRING PRIMARY KEY, name STRING) "
+        "WITH (kafka_topic='hoped_names', value_format='JSON', wrap_single_values=true);"
+    )
+    scene.write("hoped_names", record({"NAME": "Ada"}, "a"), record({"NAME": "Bob"}, "b"))
+    query_id = scene.create(
+        "CREATE STREAM hoped_named AS SELECT o.k AS k, o.n AS n, t.name AS name "
+        "FROM hoped_orders o JOIN hoped_names t ON o.k = t.k;"
+    )
+    query = server.engine.queries.get(query_id)
+    scene.drained(query_id, "hoped_names")
+    scene.write("hoped_orders", record({"N": 1}, "a"), record({"N": 2}, "b"))
+    scene.records("HOPED_NAMED", 2)
+    assert query.hopeful
+
+    # In one batch, in both partitions, around one that Spark is not sure of and one that is broken.
+    scene.write(
+        "hoped_orders",
+        *(record({"N": n}, key) for n in range(3, 23) for key in ("a", "b")),
+        record({"N": "23"}, "a"),
+        {"key": b"b", "value": b"{"},
+        *(record({"N": n}, key) for n in range(24, 44) for key in ("a", "b")),
+    )
+    rows = [json.loads(each.value) for each in scene.records("HOPED_NAMED", 2 + 81)]
+    assert sorted(row["N"] for row in rows if row["NAME"] == "Ada") == [1, *range(3, 44)]
+    assert sorted(row["N"] for row in rows if row["NAME"] == "Bob") == [
+        *range(2, 23),
+        *range(24, 44),
+    ]
+    assert not query.hopeful
+    assert not query.errors
+
+
+def test_a_query_that_remembers_nothing_does_not_hope(scene, server):
+    """It would have written the rows before the one that ends all hope."""
+    scene.topic("hopeless")
+    scene.sql(
+        "CREATE STREAM hopeless (n BIGINT, word STRING) "
+        "WITH (kafka_topic='hopeless', value_format='JSON');"
+    )
+    query_id = scene.create("CREATE STREAM hopeless_out AS SELECT n, word FROM hopeless;")
+    scene.write("hopeless", record({"N": 1, "WORD": "x"}), record({"N": "2", "WORD": "y"}))
+    assert [json.loads(each.value)["N"] for each in scene.records("HOPELESS_OUT", 2)] == [1, 2]
+    assert server.engine.queries.get(query_id).hopeful  # nobody took it away
