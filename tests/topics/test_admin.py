@@ -41,6 +41,19 @@ def test_a_topic_from_creation_to_deletion(admin: TopicAdmin) -> None:
 
 
 @pytest.mark.heavy
+def test_a_topic_of_the_same_name_is_a_new_one(admin: TopicAdmin, writer: RecordWriter) -> None:
+    name = f"again-{uuid.uuid4()}"
+    known = set()
+    for _ in range(20):
+        admin.ensure(TopicSpec(name))
+        known.add(admin.id(name))
+        writer.write(NewRecord(name, value=b"x"))
+        assert admin.end_offsets(name) == {0: 1}
+        admin.delete(name)
+    assert len(known) == 20
+
+
+@pytest.mark.heavy
 def test_offsets(admin: TopicAdmin, writer: RecordWriter, topic: str) -> None:
     assert admin.begin_offsets(topic) == admin.end_offsets(topic) == {0: 0, 1: 0, 2: 0}
     for timestamp in (1000, 2000, 3000):

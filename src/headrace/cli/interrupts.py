@@ -1,4 +1,4 @@
-"""Ctrl-C while statements run: it counts, whenever it comes."""
+"""Ctrl-C: while statements run it counts, whenever it comes; between them it does no harm."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def heeded(*, always: bool) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGINT, before)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Within, an interrupt does nothing, except where one is heeded."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Watch:

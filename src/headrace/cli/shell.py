@@ -12,7 +12,7 @@ from headrace import __version__
 from headrace.cli import builtins
 from headrace.cli.builtins import Leave
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
-from headrace.cli.interrupts import heeded
+from headrace.cli.interrupts import heeded, ignored
 from headrace.cli.output import Output
 from headrace.cli.pairs import add_pairs
 from headrace.cli.session import Format, Session
@@ -119,22 +119,23 @@ def converse(session: Session) -> int:
 
     prompt = Prompt(session)
     greet(session)
-    while True:
-        try:
-            line = prompt.ask()
-            if line.strip():
-                session.history.append(line)
-                session.output.keep(f"{prompt.TEXT}{line}")
-                with heeded(always=True):
-                    enter(session, line)
-                prompt.refresh(line)
-        except (EOFError, Leave):
-            session.output.line("Exiting Headrace.")
-            return OK
-        except KeyboardInterrupt:
-            continue
-        except (ClientError, HeadraceError) as error:
-            session.output.error(str(error))
+    with ignored():  # the prompt takes Ctrl-C as a key
+        while True:
+            try:
+                line = prompt.ask()
+                if line.strip():
+                    session.history.append(line)
+                    session.output.keep(f"{prompt.TEXT}{line}")
+                    with heeded(always=True):
+                        enter(session, line)
+                        prompt.refresh(line)
+            except (EOFError, Leave):
+                session.output.line("Exiting Headrace.")
+                return OK
+            except KeyboardInterrupt:
+                continue
+            except (ClientError, HeadraceError) as error:
+                session.output.error(str(error))
 
 
 def enter(session: Session, line: str) -> None:

@@ -135,12 +135,15 @@ class TopicAdmin:
 
     def delete(self, name: str) -> None:
         self._finish(name, lambda: self._client.delete_topics([name])[name])
+        self._await_end_of(name)
 
     def delete_all(self, names: Sequence[str]) -> None:
         """Many topics in one request."""
         for name, future in self._client.delete_topics(list(names)).items():
             with self._connection.reaching(name):
                 future.result(self._connection.timeout)
+        for name in names:
+            self._await_end_of(name)
 
     def add_partitions(self, name: str, total: int) -> None:
         grown = NewPartitions(name, total)
@@ -252,6 +255,15 @@ class TopicAdmin:
             except UnknownTopicError:
                 if time.monotonic() > deadline:
                     raise
+            time.sleep(0.02)
+
+    def _await_end_of(self, name: str) -> None:
+        """Waits until a deleted topic is not seen any more; deletion is acknowledged before.
+
+        Who makes one of the same name would take it for a topic that is there.
+        """
+        deadline = time.monotonic() + self._connection.timeout
+        while self.exists(name) and time.monotonic() < deadline:
             time.sleep(0.02)
 
 
