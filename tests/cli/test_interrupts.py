@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from headrace.cli.interrupts import heeded
+from headrace.cli.interrupts import heeded, ignored
 
 PATIENCE = 30
 
@@ -72,3 +72,13 @@ def test_ignored_ones_stay_ignored_for_scripts_only():
     with pytest.raises(KeyboardInterrupt), heeded(always=True):
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_ignored_but_where_they_are_heeded():
+    before = signal.getsignal(signal.SIGINT)
+    with ignored():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), heeded(always=True):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == before
