@@ -96,11 +96,11 @@ def test_a_query_without_work_looks_for_it_less_often(scene, server):
         "value_format='JSON', wrap_single_values=true, partitions=1);"
     )
     query = scene.create("CREATE STREAM rests_out AS SELECT k, n, n + 1 AS m FROM rests;")
-    scene.wait(lambda: _pause_ms(server, query), lambda pause: pause == 60)
+    scene.wait(lambda: _pause_ms(server, query), lambda pause: pause == 80)
     scene.write("rests", {"key": b"k", "value": b'{"N":0}'})
     scene.wait(lambda: _pause_ms(server, query), lambda pause: pause == 20)
     assert scene.records("RESTS_OUT", 1)
-    scene.wait(lambda: _pause_ms(server, query), lambda pause: pause == 60)
+    scene.wait(lambda: _pause_ms(server, query), lambda pause: pause == 80)
     scene.sql(f"TERMINATE {query};")
 
 

@@ -13,7 +13,7 @@ from headrace.spark.pacing import Pace, pause_between_looks
 
 @pytest.mark.parametrize(
     ("queries", "resting", "milliseconds"),
-    [(1, False, 20), (2, False, 20), (5, False, 50), (1, True, 60), (20, True, 600)],
+    [(1, False, 20), (2, False, 20), (5, False, 50), (1, True, 80), (20, True, 800)],
 )
 def test_the_more_queries_and_the_less_work_the_longer_the_pause(queries, resting, milliseconds):
     assert pause_between_looks(queries, resting) == milliseconds
@@ -56,15 +56,15 @@ def test_a_query_rests_when_nothing_came_for_a_while_and_wakes_with_its_next_bat
     pace.adjust(1, 1.0)
     assert spark.pauses == []  # as Spark started it
     pace.adjust(1, 6.0)
-    assert spark.pauses == [60]
+    assert spark.pauses == [80]
     spark.worked("noon", 3)
     pace.adjust(1, 7.0)
-    assert spark.pauses == [60, 20]
+    assert spark.pauses == [80, 20]
     spark.worked("a minute past noon", 0)  # Spark says every ten seconds that there was nothing
     pace.adjust(1, 11.0)
-    assert spark.pauses == [60, 20]
+    assert spark.pauses == [80, 20]
     pace.adjust(1, 13.0)
-    assert spark.pauses == [60, 20, 60]
+    assert spark.pauses == [80, 20, 80]
 
 
 def test_a_spark_that_is_built_differently_looks_as_often_as_ever(monkeypatch):

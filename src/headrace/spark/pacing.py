@@ -17,7 +17,7 @@ from headrace.spark.private import field
 
 SHORTEST_MS, LONGEST_MS = 20, 1000
 EACH_MS = 10
-RESTS_AFTER_SECONDS, RESTING = 5.0, 3
+RESTS_AFTER_SECONDS, RESTING = 5.0, 4
 
 
 def pause_between_looks(queries: int, resting: bool) -> int:

@@ -18,7 +18,7 @@ from headrace.topics.records import NewRecord, RecordWriter
 COUNTS = (1, 5, 20)
 # The last seconds of a load count: new queries are slow until Java has compiled what they do.
 LOAD_SECONDS, COUNTED_SECONDS, RATE = 60, 15, 1_000
-IDLE_SECONDS, SETTLE_SECONDS = 15, 10
+IDLE_SECONDS, SETTLE_SECONDS = 15, 20
 SMALL = 100
 
 MANY = Source(
