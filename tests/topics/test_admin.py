@@ -53,6 +53,19 @@ def test_a_topic_of_the_same_name_is_a_new_one(admin: TopicAdmin, writer: Record
     assert len(known) == 20
 
 
+def test_a_deleted_topic_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka acknowledges a deletion before every broker knows of it."""
+    admin = TopicAdmin(KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}))
+    deleted: list[str] = []
+    still_seen = [True, True, False, True, False]
+    monkeypatch.setattr(admin, "_finish", lambda name, call: deleted.append(name))
+    monkeypatch.setattr(admin, "exists", lambda name: still_seen.pop(0))
+    admin.delete("going")
+    assert (deleted, still_seen) == (["going"], [True, False])
+    admin.delete("gone")
+    assert (deleted, still_seen) == (["going", "gone"], [])
+
+
 @pytest.mark.heavy
 def test_offsets(admin: TopicAdmin, writer: RecordWriter, topic: str) -> None:
     assert admin.begin_offsets(topic) == admin.end_offsets(topic) == {0: 0, 1: 0, 2: 0}

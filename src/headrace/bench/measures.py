@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from headrace.bench.figures import Row
+from headrace.bench.figures import HEADRACE, Row
 from headrace.bench.ground import Ground
 from headrace.bench.sides import Side
 
@@ -24,6 +24,10 @@ class Run:
     tell: Callable[[str], None]
     problem: Callable[[str], None]
     quick: bool = False
+
+    @property
+    def ours(self) -> Side:
+        return next(side for side in self.sides if side.name == HEADRACE)
 
 
 @dataclass(frozen=True)

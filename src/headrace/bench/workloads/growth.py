@@ -22,17 +22,16 @@ BATCH, BATCHES, FIRST = 1_000, 12, 4  # records, how many, and the first that co
 
 def _growth(run: Run) -> Iterator[Row]:
     """Records/s of each job with a sixteenth, a quarter, and all of the records."""
-    (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, job in JOBS.items():
         sink = run.at.sink(f"grown_{name}_warm")
-        ours.seconds(job, Size(run.records // max(FACTORS), warm_up=True), sink)
+        run.ours.seconds(job, Size(run.records // max(FACTORS), warm_up=True), sink)
         run.at.admin.delete(sink)
         for factor in FACTORS:
             count = run.records // max(FACTORS) * factor
             rates = []
             for i in range(run.repeats):
                 sink = run.at.sink(f"grown_{name}_{factor}_{i}")
-                rates.append(count / ours.seconds(job, Size(count), sink))
+                rates.append(count / run.ours.seconds(job, Size(count), sink))
                 run.at.admin.delete(sink)
             run.tell(f"{name}, {factor} times the data: {statistics.median(rates):,.0f} records/s")
             yield Row(
@@ -68,9 +67,8 @@ def _batch_times(run: Run, job: Job) -> list[float]:
     at, stream = run.at, job.sources[0]
     topics = topics_of(at, job, Size(BATCH))
     sink = at.sink(f"{stream.name}_batches")
-    (ours,) = (side for side in run.sides if side.name == HEADRACE)
     times = []
-    with ours.running(job, topics, sink) as query:
+    with run.ours.running(job, topics, sink) as query:
         at.await_end(lambda: query.streaming, *topics.values())
         for i in range(BATCHES):
             at.fill(topics[stream.name], stream, range((i + 1) * BATCH, (i + 2) * BATCH))

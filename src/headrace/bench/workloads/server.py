@@ -55,7 +55,6 @@ def _start_up(run: Run) -> Iterator[Row]:
 
 def _statements(run: Run) -> Iterator[Row]:
     """From sending CREATE … AS to its answer: then the query runs."""
-    (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, title, job in (
         ("stateless", "filter and projection", stateless.JOBS[0]),
         ("aggregate", "an aggregate", aggregates.aggregate(100, ())),
@@ -66,7 +65,7 @@ def _statements(run: Run) -> Iterator[Row]:
         took: list[float] = []
         for _ in range(STATEMENTS):
             began = time.monotonic()
-            with ours.running(job, topics, sink):
+            with run.ours.running(job, topics, sink):
                 took.append(time.monotonic() - began)
         run.at.admin.delete(sink)
         run.tell(f"{title}: {took[-1]:.2f} s")
@@ -118,7 +117,6 @@ def _memory(run: Run) -> Iterator[Row]:
         return
     at, keys = run.at, run.records
     broker = _broker(at.data_dir)
-    (ours,) = (side for side in run.sides if side.name == HEADRACE)
     for name, title, job, size in (
         ("aggregate", "an aggregate", aggregates.aggregate(keys, ()), Size(keys)),
         ("kernel", "a kernel's aggregate", aggregates.each_change(keys), Size(keys)),
@@ -128,7 +126,7 @@ def _memory(run: Run) -> Iterator[Row]:
         sink = at.sink(f"held_{name}")
         with (
             Peak(os.getpid(), frozenset({broker})) as peak,
-            ours.running(job, topics, sink) as query,
+            run.ours.running(job, topics, sink) as query,
         ):
             at.await_end(lambda: query.streaming, *topics.values())
         held = peak.megabytes
