@@ -18,17 +18,21 @@ class FakeCells:
         self.cells = {}
         self.read = 0
         self.written = 0
+        self.calls = []
 
     def get(self, run, part):
+        self.calls.append(("get", run, part))
         data = self.cells.get((run, part))
         self.read += len(data or b"")
         return data
 
     def put(self, run, part, data):
+        self.calls.append(("put", run, part))
         self.written += len(data)
         self.cells[run, part] = data
 
     def remove(self, run, part):
+        self.calls.append(("remove", run, part))
         del self.cells[run, part]
 
 
@@ -43,7 +47,9 @@ def content(cells, memory, spec=SPEC):
     return dict(Bucket.open(cells, spec, memory).store.tables[0].data)
 
 
-def test_any_worker_sees_what_any_other_committed():
+@pytest.mark.parametrize("recent_bytes", [0, 300, 8192])
+def test_any_worker_sees_what_any_other_committed(monkeypatch, recent_bytes):
+    monkeypatch.setattr(bucket_log, "RECENT_BYTES", recent_bytes)
     chance = random.Random(7)
     cells = FakeCells()
     workers = [Memory(10**9) for _ in range(3)]
@@ -85,14 +91,25 @@ def test_a_batch_that_failed_half_way_leaves_no_memory():
 
 
 def test_cost_follows_changes_not_state():
+    def cost(entries):
+        cells, memory = FakeCells(), Memory(10**9)
+        put(cells, memory, [(f"k{i}", i) for i in range(entries)])
+        cells.read = cells.written = 0
+        for batch in range(3_000):
+            put(cells, memory, [(f"k{batch}", -1)])
+        assert len(cells.cells) > 2, "changes have become runs of their own"
+        return cells.read + cells.written
+
+    assert cost(100_000) == pytest.approx(cost(20_000), rel=0.1)
+
+
+def test_a_small_change_reads_and_writes_the_head_alone():
     cells, memory = FakeCells(), Memory(10**9)
-    put(cells, memory, [(f"k{i}", i) for i in range(50_000)])
-    size = cells.written
-    cells.read = cells.written = 0
-    for batch in range(200):
-        put(cells, memory, [(f"k{batch}", -1)])
-    assert cells.written < size / 2
-    assert cells.read < size
+    put(cells, memory, [(f"k{i}", i) for i in range(5_000)])
+    cells.calls.clear()
+    put(cells, memory, [("k7", -1)])
+    assert cells.calls == [("get", 0, 0), ("put", 0, 0)]
+    assert content(cells, Memory(0))["k7"] == (-1,)
 
 
 def test_nothing_changed_nothing_written():
@@ -105,6 +122,7 @@ def test_nothing_changed_nothing_written():
 
 def test_large_state_is_split_into_parts(monkeypatch):
     monkeypatch.setattr(bucket_log, "PART_BYTES", 100)
+    monkeypatch.setattr(bucket_log, "RECENT_BYTES", 0)
     cells = FakeCells()
     put(cells, Memory(0), [(f"k{i}", i) for i in range(100)])
     assert len(cells.cells) > 5
@@ -122,8 +140,8 @@ def test_state_of_something_else_is_refused():
 def test_state_of_an_unknown_format_is_refused(monkeypatch):
     cells = FakeCells()
     put(cells, Memory(0), [("a", 1)])
-    monkeypatch.setattr(bucket_log, "FORMAT", 2)
-    with pytest.raises(StateMismatchError, match="format 1"):
+    monkeypatch.setattr(bucket_log, "FORMAT", bucket_log.FORMAT + 1)
+    with pytest.raises(StateMismatchError, match=f"reads format {bucket_log.FORMAT}"):
         Bucket.open(cells, SPEC, Memory(0))
 
 

@@ -4,6 +4,8 @@ Durable state is a few cells of bytes that Spark keeps and versions for each buc
 *runs*. A run holds the entries that changed over a span of versions; the first run is a snapshot of
 everything. A commit adds a run with what it changed, and first merges it with the runs before it
 that are not much larger. So there are few runs, and the cost of a commit follows what changed.
+Small changes wait in the head, which every commit writes anyway, until together they make a run: a
+round trip to Spark's state costs far more than some kilobytes.
 
 A worker process keeps decoded buckets in memory between batches. The head's lineage tells which
 version that memory is of, by a nonce that is new with every commit: an attempt that failed after
@@ -23,10 +25,13 @@ from typing import Any, Protocol
 from headrace.spark.kernels.kernel import Kernel, KernelSpec, Store
 
 # Of the head and the runs. Newer code refuses state of a format that it does not know.
-FORMAT = 1
+FORMAT = 2
 
 # How many commits back a worker's memory may be and still only read what it missed.
 LINEAGE = 64
+
+# Changes up to this size stay in the head.
+RECENT_BYTES = 8 * 1024
 
 # One cell stays well below what a state value may measure.
 PART_BYTES = 16 * 1024 * 1024
@@ -60,17 +65,20 @@ class Run:
 
 @dataclass
 class Head:
+    """`recent` is what changed since the last run, as the bytes of a run; or nothing."""
+
     layout: str
     bucket: bytes
     version: int = 0
     lineage: list[tuple[int, bytes]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
+    recent: bytes = b""
     times: list[int] = field(default_factory=list)
 
     def dump(self) -> bytes:
         runs = [(r.last, r.parts, r.size) for r in self.runs]
-        fields = (self.layout, self.bucket, self.version, self.lineage, runs, self.times)
-        return pickle.dumps((FORMAT, *fields), protocol=5)
+        known = (self.layout, self.bucket, self.version, self.lineage)
+        return pickle.dumps((FORMAT, *known, runs, self.recent, self.times), protocol=5)
 
     @classmethod
     def load(cls, data: bytes, layout: str) -> Head:
@@ -79,12 +87,21 @@ class Head:
             raise StateMismatchError(
                 f"The query's state has format {version}, but this version reads format {FORMAT}."
             )
-        was, bucket, number, lineage, runs, times = fields
+        was, bucket, number, lineage, runs, recent, times = fields
         if was != layout:
             raise StateMismatchError(
                 f"The query's state was written for '{was}' and cannot be read as '{layout}'."
             )
-        return cls(was, bucket, number, lineage, [Run(*run) for run in runs], times)
+        return cls(was, bucket, number, lineage, [Run(*run) for run in runs], recent, times)
+
+    @property
+    def snapshot(self) -> int:
+        """The version up to which all changes are in one run."""
+        return self.runs[0].last if self.runs else 0
+
+    @property
+    def size(self) -> int:
+        return sum(run.size for run in self.runs) + len(self.recent)
 
 
 class Bucket:
@@ -104,7 +121,7 @@ class Bucket:
             return cls(head, store, spec.open(store))
         head = Head.load(data, spec.layout)
         held = memory.take(head.bucket)
-        if held is not None and held.mark in head.lineage and held.mark[0] >= head.runs[0].last:
+        if held is not None and held.mark in head.lineage and held.mark[0] >= head.snapshot:
             store, kernel, known = held.store, held.kernel, held.mark[0]
         else:
             store = Store(spec.tables)
@@ -112,6 +129,8 @@ class Bucket:
         for run in head.runs:
             if run.last > known:
                 _restore(_load(cells, run), store, kernel)
+        if head.recent and head.version > known:
+            _restore(pickle.loads(head.recent), store, kernel)
         store.times = list(head.times)
         return cls(head, store, kernel)
 
@@ -129,19 +148,29 @@ class Bucket:
             head.times = list(store.times)
             cells.put(0, 0, head.dump())
         if head.lineage:
-            size = sum(run.size for run in head.runs) * _EXPANSION
-            memory.keep(head.bucket, Held(head.lineage[-1], store, self.kernel, size))
+            held = Held(head.lineage[-1], store, self.kernel, head.size * _EXPANSION)
+            memory.keep(head.bucket, held)
 
     def _append(self, cells: Cells) -> None:
-        head, tables = self._head, self.store.tables
+        head = self._head
         payload = [
             (
                 {key: table.data[key] for key in table.changed if key in table.data},
                 [key for key in table.changed if key not in table.data],
             )
-            for table in tables
+            for table in self.store.tables
         ]
+        if head.recent:
+            payload = _overlay([pickle.loads(head.recent), payload])
         data = _dump(payload)
+        if len(data) <= RECENT_BYTES:
+            head.recent = data
+        else:
+            head.recent = b""
+            self._add_run(cells, payload, data)
+
+    def _add_run(self, cells: Cells, payload: _Payload, data: bytes) -> None:
+        head, tables = self._head, self.store.tables
         merged = 0
         size = len(data)
         for run in reversed(head.runs):
