@@ -61,7 +61,8 @@ class Layout:
     `wrapped` says whether a single column lies in an envelope; many columns always do. For
     registry formats, `writers` are the schemas that records may bear, by id; `schema_id` is the
     id that written records bear, of the schema `physical` (where that is not the format's own
-    rendering of the columns, because the statement named a schema).
+    rendering of the columns, because the statement named a schema). `unread` columns are there in
+    the record, and what is wrong with them is to be told, but nobody looks at their values.
     """
 
     columns: tuple[Column, ...]
@@ -72,6 +73,7 @@ class Layout:
     writers: tuple[tuple[int, RegistrySchema], ...] = ()
     schema_id: int | None = None
     physical: RegistrySchema | None = None
+    unread: frozenset[str] = frozenset()
 
     def option(self, name: str) -> str | None:
         """A property of the format, by its inner name."""

@@ -17,7 +17,7 @@ from headrace.formats.base import Layout
 from headrace.formats.native import NativeFirst
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
-from headrace.model.types import Array, Decimal, Map, SqlType, Struct, base_name, walk
+from headrace.model.types import STRING, Array, Decimal, Map, SqlType, Struct, base_name, walk
 
 # ksqlDB's JSON library reads strict JSON; Spark's is laxer unless told.
 _CORRUPT = "$corrupt"
@@ -45,14 +45,31 @@ class JsonColumns(NativeFirst):
     """
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        return JsonParser(self.layout.type, any_case=True).attempt(data.cast("string"))
+        return JsonParser(self._parsed(), any_case=True).attempt(data.cast("string"))
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
-        parser = JsonParser(self.layout.type, any_case=True)
-        value, unsure = parser.settle(attempt, data.cast("string"))
-        if self.layout.wrapped:
+        parsed = self._parsed()
+        value, unsure = JsonParser(parsed, any_case=True).settle(attempt, data.cast("string"))
+        if not self.layout.wrapped:
+            return F.struct(value.alias(self.layout.columns[0].name)), unsure
+        assert isinstance(parsed, Struct)
+        if len(parsed.fields) == len(self.layout.columns):
             return value, unsure
-        return F.struct(value.alias(self.layout.columns[0].name)), unsure
+        read = {f.name for f in parsed.fields}
+        fields = [
+            (value[c.name] if c.name in read else F.lit(None).cast("string")).alias(c.name)
+            for c in self.layout.columns
+        ]
+        return F.struct(*fields), unsure
+
+    def _parsed(self) -> SqlType:
+        """What has to be parsed: nothing can be wrong with a STRING, so one that nobody reads
+        need not be, as long as there is something else."""
+        if not self.layout.wrapped:
+            return self.layout.type
+        fields = self.layout.struct.fields
+        read = [f for f in fields if f.name not in self.layout.unread or f.type != STRING]
+        return Struct(tuple(read or fields[:1]))
 
     def encode(self, row: SparkColumn) -> Fallible:
         return Fallible(json_text(self.layout, row).cast("binary"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -80,8 +81,12 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
         F.col("offset").alias(OFFSET),
         *([_whole_record(node.topic).alias(RAW)] if write.keep_skipped else []),
     )
-    decoded = _decoded(records, *context.layout(node, "key"), context)
-    decoded = _decoded(decoded, *context.layout(node, "value"), context)
+    read = shown | ({node.timestamp.name} if node.timestamp is not None else set())
+    decoded = records
+    for side in ("key", "value"):
+        format_, layout = context.layout(node, side)
+        unread = frozenset(c.name for c in layout.columns if c.name not in read)
+        decoded = _decoded(decoded, format_, replace(layout, unread=unread), context)
     at: dict[str, Column] = {c.name: column("$key").getField(c.name) for c in node.columns.key}
     at |= {c.name: column("$value").getField(c.name) for c in node.columns.value}
     at |= {c.name: _header(c.header_key) for c in headers}
