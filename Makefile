@@ -50,7 +50,7 @@ KILL_TESTS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
 # the parts want theirs set up differently. Some are content with one server for all of them.
 TOGETHER := $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns processing_log \
-  corrupted_records every_door answers_clients hopeful_queries windowed_joins)
+  corrupted_records every_door answers_clients hopeful_queries windowed_joins two_ways coalesced_tables)
 PARTS := $(filter-out $(TOGETHER) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
   $(addprefix tests/,cli engine formats functions kernels plan testing topics)
 HEAVY := heavy() { \

@@ -21,6 +21,8 @@ class Runner:
     def feed(self, *rows: tuple[Any, ...]) -> list[tuple[Any, Any, int]]:
         """Rows are (side, key, values, time); gives (key, values, time)."""
         out = Output()
+        for table in self.store.tables:
+            table.changed.clear()
         self.kernel.run(self._numbered(rows), out)
         if self.spec.carries:
             out.rows = [(at, k, rows[at][2] + values, time) for at, k, values, time in out.rows]

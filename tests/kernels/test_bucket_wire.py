@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import pyarrow as pa
+import pytest
 
 from headrace.spark import bucket_wire as wires
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
@@ -116,6 +119,50 @@ def test_sequences_merge_by_stream_time_and_stay_in_order_within():
         (1, (8,)),
         (0, (3,)),
     ]
+
+
+def latest(wire_):
+    return replace(wire_, sides=tuple(replace(side, latest=True) for side in wire_.sides))
+
+
+def test_the_last_row_of_a_key_stands_for_a_tables_updates():
+    w = latest(wire(timed=False))
+    rows = [
+        (0, "a", 1, 10, 0),
+        (0, "b", 2, 10, 1),
+        (0, "a", 3, 40, 2),
+        (0, "c", 4, 10, 3),
+        (0, "b", None, 10, 4),
+        (0, None, 5, 10, 5),
+    ]
+    (parcels,) = pack(w, batch(rows[:3]), batch(rows[3:])).values()
+    seen = [(key, values) for _, _, key, values, _, _ in Inbox(w, parcels, NEVER).rows()]
+    assert seen == [("a", (3,)), ("c", (4,)), ("b", None), (None, (5,))]
+
+
+def test_the_last_row_is_the_last_in_the_order_of_all_tasks():
+    w = latest(wire(timed=False))
+    (first,) = pack(w, batch([(0, "a", 1, 50, 0)])).values()
+    (second,) = pack(w, batch([(0, "a", 2, 20, 0)]), sequence=1).values()
+    assert [r[3] for r in Inbox(w, [*first, *second], NEVER).rows()] == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "type_, keys",
+    [
+        (pa.list_(pa.int32()), [[1], [2], [1], None]),
+        (pa.binary(), [b"1", b"2", b"1", None]),
+        (pa.float64(), [0.5, 1.5, 0.5, None]),
+    ],
+)
+def test_keys_of_any_type_and_number_have_a_last_row(type_, keys):
+    tail = [(wires.ORDER, pa.int64())]
+    table = pa.table(
+        [pa.array(keys, type_), pa.array(list("xxxx")), pa.array(range(4)), pa.array([0] * 4)],
+        schema=pa.schema([("k0", type_), ("k1", pa.string()), ("v", pa.int64()), *tail]),
+    )
+    kept = wires._latest(table, SideWire(table.schema, 2, 1))
+    assert kept.column("v").to_pylist() == [1, 2, 3]
 
 
 def test_rows_of_an_earlier_kernel_are_put_back_in_order():

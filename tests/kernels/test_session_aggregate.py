@@ -1,3 +1,5 @@
+import random
+
 from kernel_feeding import Count, Last, Runner
 
 from headrace.spark.kernels.session import SessionAggregate, SessionWindow
@@ -20,6 +22,45 @@ def test_a_row_extends_its_session():
         (("a", 0, 0), None, 0),
         (("a", 0, 8), (2,), 8),
     ]
+
+
+def test_coalesced_sessions_speak_once_a_batch():
+    r = runner(coalesce=True)
+    assert r.feed(row("a", 1, 0), row("b", 1, 3), row("a", 1, 8)) == [
+        (("b", 3, 3), (1,), 3),
+        (("a", 0, 8), (2,), 8),
+    ], "nobody has heard of (a, 0, 0)"
+    assert r.feed(row("a", 1, 12), row("a", 1, 14)) == [
+        (("a", 0, 8), None, 8),
+        (("a", 0, 14), (4,), 14),
+    ]
+    assert r.feed(row("a", 1, 2)) == [(("a", 0, 14), (5,), 14)], "it is still the same session"
+
+
+def test_a_coalesced_session_that_closes_in_its_batch_is_told():
+    r = runner(gap=10, grace=0, coalesce=True)
+    assert r.feed(row("a", 1, 0), row("a", 1, 5), row("b", 1, 100)) == [
+        (("a", 0, 5), (2,), 5),
+        (("b", 100, 100), (1,), 100),
+    ]
+    assert r.size() == 1
+
+
+def test_coalesced_or_not_sessions_end_the_same():
+    chance = random.Random(3)
+    each, last = runner(grace=1000), runner(grace=1000, coalesce=True)
+    tables = {}, {}
+    for _ in range(200):
+        rows = [
+            row(f"k{chance.randrange(4)}", 1, chance.randrange(2000))
+            for _ in range(chance.randrange(1, 12))
+        ]
+        for r, table in zip((each, last), tables, strict=True):
+            for key, values, time in r.feed(*rows):
+                table[key] = (values, time)
+        live = [{k: v for k, v in table.items() if v[0] is not None} for table in tables]
+        assert live[0] == live[1]
+        assert each.store.tables[0].data == last.store.tables[0].data
 
 
 def test_the_gap_is_inclusive():

@@ -46,12 +46,14 @@ class Input:
     """One side of a kernel: its rows, their key, and the values the kernel gets to see.
 
     `rows` has the columns every row has: $time, $null, $partition, $offset, and $errors and $dead
-    if rows carry log entries, and $order if they come from another kernel.
+    if rows carry log entries, and $order if they come from another kernel. With `latest` the kernel
+    sees no more than a batch's last row of each key.
     """
 
     rows: DataFrame
     key: Sequence[Column]
     values: Sequence[Column]
+    latest: bool = False
 
 
 def apply_kernel(
@@ -169,7 +171,7 @@ def _side(
         types[wires.OFFSET],
     ]
     schema = to_arrow_schema(StructType(parcel), timezone="UTC")
-    return _Side(rows, SideWire(schema, len(keys), len(values), kernel.whole_keys))
+    return _Side(rows, SideWire(schema, len(keys), len(values), kernel.whole_keys, input.latest))
 
 
 def _counts(input: Input, has_errors: bool) -> Column:

@@ -45,12 +45,14 @@ class SideWire:
     """One input: the Arrow schema of its parcels; its first `keys` columns are the key.
 
     With `whole_keys` a key of which any column is null is no key, else one that is null throughout.
+    With `latest` a batch's last row of each key stands for all of them.
     """
 
     schema: pa.Schema
     keys: int
     values: int
     whole_keys: bool = False
+    latest: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,10 @@ class Inbox:
                 if p.kind == ROWS and p.side == side
             ]
             if found:
-                batches.append((side, pa.Table.from_batches(found, schema)))
+                rows = pa.Table.from_batches(found, schema)
+                if wire.sides[side].latest:
+                    rows = _latest(rows, wire.sides[side])
+                batches.append((side, rows))
         self._wire = wire
         self._batches = batches
         self._before = before
@@ -407,6 +412,33 @@ def _keys(table: pa.Table, wire: SideWire) -> list[Any]:
     if wire.whole_keys:
         return [None if None in key else key for key in keys]
     return [None if key == nothing else key for key in keys]
+
+
+def _latest(table: pa.Table, wire: SideWire) -> pa.Table:
+    """The last row of each key, in order."""
+    codes = _codes(table, wire)
+    order = np.argsort(table.column(ORDER).to_numpy(), kind="stable")
+    last = np.empty(int(codes.max()) + 1, dtype=np.int64)
+    last[codes[order]] = order  # of those that fall on one place, the last stays
+    return table if len(last) == table.num_rows else table.take(pa.array(np.sort(last)))
+
+
+def _codes(table: pa.Table, wire: SideWire) -> Any:
+    """A number for each row: rows of one key have the same, and none is left out."""
+    codes = None
+    for i in range(wire.keys):
+        column = table.column(i).combine_chunks()
+        if pa.types.is_nested(column.type):
+            numbers: dict[Any, int] = {}
+            keys = _keys(table, wire)
+            return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+        encoded = column.dictionary_encode(null_encoding="encode")
+        found = encoded.indices.to_numpy().astype(np.int64)
+        if codes is None:
+            codes = found
+        else:
+            _, codes = np.unique(codes * len(encoded.dictionary) + found, return_inverse=True)
+    return codes
 
 
 def _frozen(column: pa.ChunkedArray) -> list[Any]:

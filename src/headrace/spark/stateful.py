@@ -60,11 +60,15 @@ TABLE_FIRST = (1, 0)
 
 @dataclass(frozen=True)
 class Part:
-    """One input of a kernel: rows, the key they meet by, and the values it sees, with types."""
+    """One input of a kernel: rows, the key they meet by, and the values it sees, with types.
+
+    Of a `table`, keyed by its primary key, updates may coalesce before the kernel sees them.
+    """
 
     rows: DataFrame
     key: Sequence[Column]
     values: Sequence[Column]
+    table: bool = False
 
 
 def _run(
@@ -89,7 +93,7 @@ def _run(
         state += f" of {' and '.join(columns)}"
     context.state.append(state)
     return apply_kernel(
-        [Input(p.rows, p.key, p.values) for p in parts],
+        [Input(p.rows, p.key, p.values, p.table and context.coalesce) for p in parts],
         kernel,
         [StructField(f"k{i}", t) for i, t in enumerate(key)],
         [StructField(f"v{i}", t) for i, t in enumerate(values)],
@@ -221,7 +225,11 @@ def _stream_kernel(
         return StreamAggregate(calls, width, coalesce=context.coalesce)
     if window.type is WindowType.SESSION:
         return SessionAggregate(
-            calls, SessionWindow.of(window.size_ms, window.grace_ms), width, final
+            calls,
+            SessionWindow.of(window.size_ms, window.grace_ms),
+            width,
+            final,
+            context.coalesce,
         )
     times = TimeWindow.of(window.size_ms, window.advance_ms, window.grace_ms)
     coalesce = context.coalesce and not final
@@ -249,7 +257,7 @@ def _table_aggregate(
     changes = _run(
         context,
         "GroupBy",
-        [Part(rows, primary, [*group, *values])],
+        [Part(rows, primary, [*group, *values], table=True)],
         GroupChanges(len(group), len(values)),
         group_types,
         [IntegerType(), *arg_types, *arg_types],
@@ -416,7 +424,10 @@ def _joined(
     left, right = parts
     windowed = len(left.key) > 1 and len(right.key) > 1
     if not windowed:
-        left, right = (Part(p.rows, p.key[:1], p.values) for p in (left, right))
+        # Without its window, a windowed table's key is not its primary key.
+        left, right = (
+            replace(p, key=p.key[:1], table=p.table and len(p.key) == 1) for p in (left, right)
+        )
     key_types = [spark_type(node.left_key.type)] + ([spark_type(BIGINT)] * 2 if windowed else [])
     values = [*_types(node.left.schema), *_types(node.right.schema)]
     out = _run(
@@ -427,6 +438,7 @@ def _joined(
         key_types,
         values,
         precedence=precedence,
+        coalesce=context.coalesce and left.table and right.table,
         keeps_rows=True,
     )
     if windowed:
@@ -465,7 +477,8 @@ def _table_table(node: n.TableTableJoin, context: Context) -> DataFrame:
         left_outer=node.type in (n.JoinType.LEFT, n.JoinType.OUTER),
         right_outer=node.type in (n.JoinType.RIGHT, n.JoinType.OUTER),
     )
-    return _joined(node, _sides(node, context), kernel, context)
+    left, right = (replace(part, table=True) for part in _sides(node, context))
+    return _joined(node, (left, right), kernel, context)
 
 
 @lowers(n.ForeignKeyJoin)
@@ -476,10 +489,11 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
     key_types = [spark_type(c.type) for c in primary]
     foreign = [spark_type(node.left_key.type)]
     left_types, right_types = _types(node.left.schema), _types(node.right.schema)
+    primary_key = [column(c.name) for c in primary]
     references = _run(
         context,
         "ForeignKey",
-        [Part(left.rows, [column(c.name) for c in primary], [left.key[0], *left.values])],
+        [Part(left.rows, primary_key, [left.key[0], *left.values], table=len(left.key) == 1)],
         References(len(primary), 1, len(left_types), outer),
         foreign,
         [IntegerType(), *key_types, *left_types],
@@ -488,10 +502,14 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
     joined = _run(
         context,
         "ForeignKeyJoin",
-        [Part(references, [column("k0")], messages), Part(right.rows, right.key[:1], right.values)],
+        [
+            Part(references, [column("k0")], messages),
+            Part(right.rows, right.key[:1], right.values, table=len(right.key) == 1),
+        ],
         ForeignKeyJoin(len(primary), len(right_types), outer),
         key_types,
         [*left_types, *right_types],
+        coalesce=context.coalesce,
         keeps_rows=True,
     )
     keys = [column(f"k{i}") for i in range(len(primary))]
@@ -518,7 +536,7 @@ def only_seen(rows: DataFrame, node: n.Node, context: Context) -> DataFrame:
     out = _run(
         context,
         "Filter",
-        [Part(rows, key, [column(x) for x in names])],
+        [Part(rows, key, [column(x) for x in names], table=True)],
         Presence(),
         key_types,
         types,

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from headrace.spark.kernels.aggregate import default_grace
@@ -34,13 +35,16 @@ class SessionAggregate:
     """Aggregates a stream's rows by key and session.
 
     A row that extends or connects sessions replaces them: a tombstone for each, then the session
-    they became. A result's time is the session's end. The other fields are as in StreamAggregate.
+    they became. A result's time is the session's end. With `coalesce` that is told once a batch:
+    what sessions became, and which are gone; of one that came and went in between, nothing. The
+    other fields are as in StreamAggregate.
     """
 
     calls: tuple[Call, ...]
     window: SessionWindow
     carried: int = 0
     final: bool = False
+    coalesce: bool = False
 
     tables: ClassVar[int] = 1
     whole_keys: ClassVar[bool] = True
@@ -65,11 +69,18 @@ class SessionAggregation:
         self._gap = spec.window.gap
         self._grace = spec.window.grace
         self._final = spec.final
+        self._coalesce = spec.coalesce and not spec.final
+        self._eager = not spec.coalesce and not spec.final
         self._accumulator = accumulator
         self._store = store
         self._table = store.tables[0]
         self._sessions: dict[Key, list[tuple[int, int]]] = {}  # (end, start) of each, in order
         self._expiry = Expiry()
+        # Of this batch: sessions that were not there before it, and the row that last changed or
+        # ended a session.
+        self._born: set[Place] = set()
+        self._changed: dict[Place, int] = {}
+        self._gone: dict[Place, int] = {}
 
     def run(self, rows: Iterable[Row], out: Output) -> None:
         wait = self._grace + self._gap
@@ -81,6 +92,8 @@ class SessionAggregation:
             if self._final:
                 self._close(at, closed, out)
         self._close(-1, closed, out)
+        if self._coalesce:
+            self._tell(out)
 
     def advance(self, side: int, now: int, out: Output) -> None:
         self._close(-1, now - self._grace - self._gap, out)
@@ -96,24 +109,29 @@ class SessionAggregation:
 
     def _add(self, at: int, key: Key, values: Any, time: int, closed: int, out: Output) -> None:
         accumulator, table = self._accumulator, self._table
-        near = self._near(key, time, closed)
-        first = min(time, near[0][1]) if near else time
-        last = max(time, near[-1][0]) if near else time
+        spans = self._sessions.get(key, [])
+        low, high = self._near(spans, time, closed)
+        first, last = time, time
+        if low < high:
+            first, last = min(time, spans[low][1]), max(time, spans[high - 1][0])
         if last < closed:
             out.late += 1
             return
         entry = None
         moved = first != time or last != time
-        for end, start in near:
+        for end, start in spans[low:high]:
             place = (key, start, end)
             if entry is None:
                 entry = table.data[place]  # merging it with nothing would change nothing
             else:
                 accumulator.merge(entry, table.data[place])
             table.remove(place)
-            self._unindex(place)
-            if moved and not self._final:
+            if self._eager and moved:
                 out.rows.append((at, place, None, end))
+            elif self._coalesce:
+                self._changed.pop(place, None)
+                if place not in self._born:
+                    self._gone[place] = at
         if entry is None:
             entry = accumulator.start(last)
         failure = accumulator.add(entry, values)
@@ -121,22 +139,33 @@ class SessionAggregation:
             out.failures.append((at, failure))
         entry[0] = last
         place = (key, first, last)
+        if self._coalesce:
+            self._changed[place] = at
+            if self._gone.pop(place, None) is None and place not in table.changed:
+                self._born.add(place)
         table.put(place, entry)
-        self._index(place)
-        if not self._final:
+        if low == high or spans[low:high] != [(last, first)]:
+            spans[low:high] = [(last, first)]
+            self._sessions[key] = spans
+            self._expiry.add(last + 1, place)
+        if self._eager:
             out.rows.append((at, place, accumulator.result(entry), last))
 
-    def _near(self, key: Key, time: int, closed: int) -> list[tuple[int, int]]:
-        """(end, start) of the open sessions that a row belongs to, earliest first."""
-        spans = self._sessions.get(key)
-        if spans is None:
-            return []
-        at = bisect_left(spans, (max(time - self._gap, closed),))
-        found = []
-        while at < len(spans) and spans[at][1] <= time + self._gap:
-            found.append(spans[at])
-            at += 1
-        return found
+    def _tell(self, out: Output) -> None:
+        """What a batch's rows came to, in their order."""
+        data, result = self._table.data, self._accumulator.result
+        rows: list[Any] = [(at, place, None, place[2]) for place, at in self._gone.items()]
+        rows += [(at, p, result(data[p]), p[2]) for p, at in self._changed.items()]
+        out.rows += sorted(rows, key=itemgetter(0))
+        for of_this_batch in (self._born, self._changed, self._gone):
+            of_this_batch.clear()
+
+    def _near(self, spans: list[tuple[int, int]], time: int, closed: int) -> tuple[int, int]:
+        """Where in a key's sessions the open ones are that a row belongs to."""
+        low = high = bisect_left(spans, (max(time - self._gap, closed),))
+        while high < len(spans) and spans[high][1] <= time + self._gap:
+            high += 1
+        return low, high
 
     def _index(self, place: Place) -> None:
         key, start, end = place
@@ -164,8 +193,11 @@ class SessionAggregation:
             for place in places:
                 entry = self._table.data.get(place)
                 if entry is not None:
-                    if self._final:
+                    changed = self._changed.pop(place, None)
+                    if self._final or changed is not None:
                         result = self._accumulator.result(entry)
-                        out.rows.append((at, place, result, place[2]))
+                        out.rows.append(
+                            (at if changed is None else changed, place, result, place[2])
+                        )
                     self._table.remove(place)
                 self._unindex(place)
