@@ -26,7 +26,6 @@ CONNECTOR = {
         "5605c691d11a501382c383fecba37a7a552467da5ab7ba904ef5d6f3d62c5616"
     )
 }
-WARM_UP_RECORDS = 50_000
 PATIENCE_SECONDS = 600
 
 # As safe and as patient as the others: state on disk and checkpoints, as often as ksqlDB commits;
@@ -58,7 +57,7 @@ class Flink:
         return None
 
     def seconds(self, job: Job, size: Size, sink: str) -> float:
-        small = Size(min(size.records, WARM_UP_RECORDS), warm_up=True)
+        small = size.for_warm_up()
         warm = self._at.sink(f"{sink}_warm")
         with tempfile.TemporaryDirectory(dir=self._at.data_dir, ignore_cleanup_errors=True) as work:
             (connector,) = ensure(CONNECTOR)

@@ -31,7 +31,6 @@ PINS = {
         "e7f925287d9fe2574fb7c7a86f7facaa9b8ab602a2eed0e598bf633528121498"
     ),
 }
-WARM_UP_RECORDS = 50_000
 
 
 class KafkaStreams:
@@ -68,7 +67,7 @@ class KafkaStreams:
         return path
 
     def seconds(self, job: Job, size: Size, sink: str) -> float:
-        small = Size(min(size.records, WARM_UP_RECORDS), warm_up=True)
+        small = size.for_warm_up()
         warm = self._at.sink(f"{sink}_warm")
         with self._started(
             job,

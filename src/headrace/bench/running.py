@@ -19,8 +19,6 @@ from headrace.bench.workloads import JOBS, MEASURES
 from headrace.model.errors import HeadraceError
 
 Workload = Job | Measure
-# Enough for Java to compile what runs often.
-WARM_UP_RECORDS = 100_000
 QUICK_RECORDS = 200_000
 EQUAL = "equal"
 
@@ -138,7 +136,7 @@ class Turns:
         return sum(source.count(self.size) for source in counted)
 
     def warm_up(self) -> None:
-        size = Size(min(WARM_UP_RECORDS, self.size.records), warm_up=True)
+        size = self.size.for_warm_up()
         for side in list(self.sides):
             if isinstance(side, KafkaStreams | Flink):
                 continue  # they warm up themselves, in processes of their own

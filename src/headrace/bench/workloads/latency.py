@@ -20,8 +20,8 @@ from headrace.topics.records import NewRecord, RecordWriter
 
 TRIPS, SECONDS, QUICK_SECONDS = 100, 15.0, 3.0  # whichever comes first, but
 FEWEST = 9
-# The same, before it counts. Java goes on compiling for a hundred micro-batches.
-WARM_UP, WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 120, 40.0, 6.0
+# The same, before it counts. Java goes on compiling for hundreds of micro-batches.
+WARM_UP, WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 250, 90.0, 6.0
 QUIET_SECONDS = 3.0
 BACKLOG = 1_000
 
