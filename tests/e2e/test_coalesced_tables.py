@@ -22,7 +22,6 @@ QUERIES = {
     "joined": f"SELECT ROWKEY AS k, l.n, r.n AS m FROM {BOTH.format('FULL')} l.k = r.k",
     "referring": f"SELECT l.k AS k, l.n, l.g, r.n AS m FROM {BOTH.format('LEFT')} l.g = r.k",
     "grouped": "SELECT g, COUNT(*) AS c, SUM(n) AS s FROM lefts GROUP BY g",
-    "filtered": "SELECT k, n, g FROM lefts WHERE n % 3 <> 0",
     "sessions": "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM presses "
     "WINDOW SESSION (2 SECONDS) GROUP BY k",
 }

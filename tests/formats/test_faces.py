@@ -2,9 +2,11 @@
 
 import json
 import struct
+from dataclasses import replace
 
 import pytest
 from format_samples import Samples, comparable, outcome
+from pyspark.sql import functions as F
 
 from headrace.formats import FORMATS
 from headrace.formats.base import Layout, RegistrySchema
@@ -86,6 +88,40 @@ def test_json(spark, seed):
     for row, data in zip(rows, written, strict=True):
         if data is not None:
             assert comparable(python.decode(data)) == comparable(row)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_json_that_is_not_read_to_the_last_column(spark, seed):
+    """What is read is the same, and so is what is wrong with the rest."""
+    samples = Samples(seed)
+    texts = tuple(Column(name, STRING) for name in ("NOTE", "WORD"))
+    layout = Layout((*texts, *samples.columns(depth=1)), topic="t")
+    unread = frozenset(("NOTE", "WORD", layout.columns[-1].name)[seed % 2 :])
+    python = FORMATS["JSON"].python(layout)
+    records = [python.encode(samples.row(layout.columns, 0.2)) for _ in range(ROWS)]
+    records += [samples.damaged(record) for record in records]
+    records += [samples.respelled_json(record) for record in records[:ROWS]]
+    records += [b'{"WORD":{"a":1},"NOTE":2.50}', b'"WORD"', b"[1]", b"{}", None]
+    found = spark_decode(spark, FORMATS["JSON"], replace(layout, unread=unread), records)
+    for record, (row, error) in zip(records, found, strict=True):
+        expected, reason = outcome(python.decode, record)
+        assert error == reason, record
+        if expected is not None:
+            read = {name for name in expected if name not in unread}
+            assert {n: row[n] for n in read} == {n: expected[n] for n in read}, record
+
+
+def test_json_texts_that_nobody_reads_are_not_parsed(spark):
+    layout = Layout((Column("N", BIGINT), Column("WORD", STRING)), topic="t")
+    frame = spark.createDataFrame([(bytearray(b'{"N":1,"WORD":"x"}'),)], "data binary")
+
+    def parsed(unread):
+        codec = FORMATS["JSON"].spark(replace(layout, unread=frozenset(unread)))
+        read = codec.read_natively(frame, "data", "value", "error", F.lit("undecided"))
+        plan = read.select("value.N")._jdf.queryExecution().optimizedPlan().toString()
+        return "WORD" in plan[plan.index("from_json") :]
+
+    assert (parsed(["WORD"]), parsed([])) == (False, True)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -536,7 +536,7 @@ def only_seen(rows: DataFrame, node: n.Node, context: Context) -> DataFrame:
     out = _run(
         context,
         "Filter",
-        [Part(rows, key, [column(x) for x in names], table=True)],
+        [Part(rows, key, [column(x) for x in names])],
         Presence(),
         key_types,
         types,
