@@ -15,14 +15,14 @@ pytestmark = pytest.mark.heavy
 
 RECORDS = 1500
 TABLES = ("lefts", "rights")
-SOURCES = (*TABLES, "presses")
+SOURCES = (*TABLES, "taps")
 
 BOTH = "lefts l {} JOIN rights r ON"
 QUERIES = {
     "joined": f"SELECT ROWKEY AS k, l.n, r.n AS m FROM {BOTH.format('FULL')} l.k = r.k",
     "referring": f"SELECT l.k AS k, l.n, l.g, r.n AS m FROM {BOTH.format('LEFT')} l.g = r.k",
     "grouped": "SELECT g, COUNT(*) AS c, SUM(n) AS s FROM lefts GROUP BY g",
-    "sessions": "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM presses "
+    "sessions": "SELECT k, COUNT(*) AS c, SUM(n) AS s FROM taps "
     "WINDOW SESSION (2 SECONDS) GROUP BY k",
 }
 
@@ -55,8 +55,8 @@ def tables(scene):
             f"WITH (kafka_topic='{name}', value_format='JSON');"
         )
     scene.sql(
-        "CREATE STREAM presses (k STRING KEY, n INT, g STRING) "
-        "WITH (kafka_topic='presses', value_format='JSON');"
+        "CREATE STREAM taps (k STRING KEY, n INT, g STRING) "
+        "WITH (kafka_topic='taps', value_format='JSON');"
     )
 
 
