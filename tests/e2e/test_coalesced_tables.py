@@ -77,3 +77,24 @@ def test_coalesced_updates_and_every_change_end_in_the_same_table(scene, tables,
     assert found[0] == found[1]
     assert len(found[0]) > 5
     assert told[1] < told[0], "updates did coalesce"
+
+
+def test_rows_of_one_moment_leave_in_the_order_of_their_sides(scene):
+    """Left before right, whatever their partitions: the last row that is told is the true one."""
+    columns = {"tied_lefts": "g STRING", "tied_rights": "n INT"}
+    for name, column in columns.items():
+        scene.topic(name, 2)
+        scene.sql(
+            f"CREATE TABLE {name} (k STRING PRIMARY KEY, {column}) "
+            f"WITH (kafka_topic='{name}', value_format='JSON', wrap_single_values=true);"
+        )
+    scene.write("tied_rights", *(record({"N": i}, "r", at=i * 1000, partition=0) for i in (1, 2)))
+    scene.write("tied_lefts", record({"G": "r"}, "x", at=2000, partition=1))
+    query_id = scene.create(
+        "CREATE TABLE tied AS SELECT l.k AS k, l.g AS g, r.n AS n "
+        "FROM tied_lefts l JOIN tied_rights r ON l.g = r.k;",
+        ksql__streams__cache__max__bytes__buffering=0,
+        auto__offset__reset="earliest",
+    )
+    scene.drained(query_id, *columns)
+    assert [row["N"] for row in scene.values("TIED", 2)] == [1, 2]

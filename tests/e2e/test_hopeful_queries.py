@@ -78,6 +78,57 @@ def test_a_join_loses_hope_without_saying_anything_twice(scene, server):
     assert not query.errors
 
 
+@pytest.mark.parametrize("window", ["", "WINDOW TUMBLING (SIZE 1 MINUTE) "], ids=["all", "windows"])
+def test_a_row_that_must_be_logged_ends_all_hope(scene, server, window):
+    name = f"HOPED_ROWS_{len(window)}"
+    scene.topic(name.lower(), 2)
+    scene.sql(
+        f"CREATE STREAM {name} (k STRING KEY, n BIGINT) WITH (kafka_topic='{name.lower()}', "
+        "value_format='JSON', wrap_single_values=true);"
+    )
+    query_id = scene.create(
+        f"CREATE TABLE {name}_COUNTED AS SELECT k, COUNT(*) AS c FROM {name} {window}GROUP BY k;"
+    )
+    query = server.engine.queries.get(query_id)
+    scene.write(name.lower(), record({"N": 1}, "a", at=1000), record(None, "a", at=1000))
+    counted = f"SELECT k, c FROM {name}_COUNTED;"
+    scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 1)])
+    assert query.hopeful
+
+    # A record without a group: the log tells of it, once.
+    scene.write(name.lower(), record({"N": 2}, at=2000), record({"N": 3}, "a", at=2000))
+    scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 2)])
+    scene.wait(lambda: query.hopeful, lambda hopeful: not hopeful)
+    (entry,) = scene.log(query_id, 1)
+    assert "Group-by column with index 0 resolved to null." in entry.detail["errorMessage"]
+
+
+@pytest.mark.parametrize("window", ["", "WINDOW TUMBLING (SIZE 1 MINUTE) "], ids=["all", "windows"])
+def test_a_filter_does_not_hide_what_only_python_can_read(scene, server, window):
+    """Spark asks first whether a column that is compared is null, as one it could not read is."""
+    name = f"HOPED_FILTER_{len(window)}"
+    scene.topic(name.lower())
+    scene.sql(
+        f"CREATE STREAM {name} (k STRING KEY, n BIGINT) WITH (kafka_topic='{name.lower()}', "
+        "value_format='JSON', wrap_single_values=true);"
+    )
+    query_id = scene.create(
+        f"CREATE TABLE {name}_COUNTED AS SELECT k, COUNT(*) AS c FROM {name} {window}"
+        "WHERE n > 5 AND k <> 'z' GROUP BY k;"
+    )
+    query = server.engine.queries.get(query_id)
+    scene.write(name.lower(), record({"N": 6}, "a"), record({"N": 5}, "a"))
+    counted = f"SELECT k, c FROM {name}_COUNTED;"
+    scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 1)])
+    assert query.hopeful
+
+    scene.write(name.lower(), record({"N": "10"}, "a"), record(b"{", "z"), record({"N": 7}, "b"))
+    scene.wait(lambda: sorted(scene.pull(counted)), lambda rows: rows == [("a", 2), ("b", 1)])
+    assert not query.hopeful
+    (entry,) = scene.log(query_id, 1)
+    assert entry.message["deserializationError"] is not None
+
+
 def test_a_query_that_remembers_nothing_does_not_hope(scene, server):
     """It would have written the rows before the one that ends all hope."""
     scene.topic("hopeless")

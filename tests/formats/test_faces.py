@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from format_samples import Samples, comparable, outcome
-from pyspark.sql import functions as F
 
 from headrace.formats import FORMATS
 from headrace.formats.base import Layout, RegistrySchema
@@ -25,6 +24,7 @@ from headrace.model.types import (
     base_name,
     walk,
 )
+from headrace.spark.hope import must
 
 pytestmark = pytest.mark.heavy
 ROWS = 40
@@ -54,6 +54,15 @@ def spark_decode(spark, format_, layout, records):
     ]
 
 
+def spark_decode_natively(spark, format_, layout, records):
+    """By their place, the records that need no second look."""
+    pairs = [(i, None if r is None else bytearray(r)) for i, r in enumerate(records)]
+    frame = spark.createDataFrame(pairs, "i int, data binary")
+    read = format_.spark(layout).read_natively(frame, "data", "value", "doubt").collect()
+    sure = (r for r in read if not r.doubt and r.value is not None)
+    return {r.i: comparable(r.value.asDict(recursive=True)) for r in sure}
+
+
 def check_faces(spark, format_, layout, samples, respell=None, with_nulls=True):
     """Encodes and decodes with both faces, also what is odd or broken."""
     python = format_.python(layout)
@@ -76,6 +85,9 @@ def check_faces(spark, format_, layout, samples, respell=None, with_nulls=True):
     found = spark_decode(spark, format_, layout, records)
     for record, result in zip(records, found, strict=True):
         assert result == outcome(python.decode, record), record
+    for place, row in spark_decode_natively(spark, format_, layout, records).items():
+        if records[place] is not None:
+            assert (row, None) == outcome(python.decode, records[place]), records[place]
     return rows, written
 
 
@@ -117,11 +129,24 @@ def test_json_texts_that_nobody_reads_are_not_parsed(spark):
 
     def parsed(unread):
         codec = FORMATS["JSON"].spark(replace(layout, unread=frozenset(unread)))
-        read = codec.read_natively(frame, "data", "value", "error", F.lit("undecided"))
-        plan = read.select("value.N")._jdf.queryExecution().optimizedPlan().toString()
+        plan = optimized(codec.read_natively(frame, "data", "value", "doubt").select("value.N"))
         return "WORD" in plan[plan.index("from_json") :]
 
     assert (parsed(["WORD"]), parsed([])) == (False, True)
+
+
+def test_json_is_parsed_once_whatever_is_asked_of_it(spark):
+    """Spark would parse for a filter, and again for what passes it."""
+    layout = Layout((Column("N", BIGINT), Column("WORD", STRING)), topic="t")
+    frame = spark.createDataFrame([(bytearray(b'{"N":1,"WORD":"x"}'),)], "data binary")
+    read = FORMATS["JSON"].spark(layout).read_natively(frame, "data", "value", "doubt")
+    kept = read.where(must(~read["doubt"], read["value.N"] > 0))
+    plan = optimized(kept.select("value.N", "value.WORD"))
+    assert plan.count("from_json(") == 2  # names in capitals, or in lower case
+
+
+def optimized(frame):
+    return frame._jdf.queryExecution().optimizedPlan().toString()
 
 
 @pytest.mark.parametrize("seed", range(4))

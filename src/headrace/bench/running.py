@@ -19,7 +19,7 @@ from headrace.bench.workloads import JOBS, MEASURES
 from headrace.model.errors import HeadraceError
 
 Workload = Job | Measure
-QUICK_RECORDS = 200_000
+QUICK_RECORDS = 150_000
 EQUAL = "equal"
 
 

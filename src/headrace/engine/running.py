@@ -142,7 +142,7 @@ def persistent_program(
         context = replace(context, hopeful=hopeful and remembers(node))
         return Program(write_to_kafka(lower_node(node, context), target), context.state)
     native = replace(context, native=aggregate, hopeful=hopeful)
-    rows = write_to_kafka(lower_node(node, native), replace(target, hopeful=hopeful))
+    rows = write_to_kafka(lower_node(node, native), target)
     if hopeful:
         return Program(rows, context.state)
 

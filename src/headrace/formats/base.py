@@ -130,11 +130,16 @@ class ColumnCodec(ABC):
         decoded = self.decode(frame[f"`{data}`"])
         return frame.withColumns({value: decoded.value, error: text_or_null(decoded.error)})
 
-    def read_natively(
-        self, frame: DataFrame, data: str, value: str, error: str, undecided: SparkColumn
-    ) -> DataFrame:
-        """As `read`, but where only Python can decide, the error is `undecided`."""
-        return self.read(frame, data, value, error)
+    def read_natively(self, frame: DataFrame, data: str, value: str, doubt: str) -> DataFrame:
+        """As `read`, but without Python where the format can. `doubt` is whether a record would
+        need it, or cannot be read at all: then its value is not to be used."""
+        from pyspark.sql import functions as F
+
+        decoded = self.decode(frame[f"`{data}`"])
+        if decoded.error is None:
+            return frame.withColumns({value: decoded.value, doubt: F.lit(False)})
+        read = self.read(frame, data, value, doubt)
+        return read.withColumn(doubt, F.col(f"`{doubt}`").isNotNull())
 
 
 def text_or_null(error: SparkColumn | None) -> SparkColumn:

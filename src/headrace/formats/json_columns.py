@@ -44,6 +44,8 @@ class JsonColumns(NativeFirst):
     sends the one record to the Python face.
     """
 
+    rows_never_fail = True  # what does not fit is null
+
     def attempt(self, data: SparkColumn) -> SparkColumn:
         return JsonParser(self._parsed(), any_case=True).attempt(data.cast("string"))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
@@ -55,6 +55,9 @@ class PythonColumns(ColumnCodec):
 class NativeFirst(PythonColumns):
     """A Spark face with a native attempt; what that is unsure of goes to the Python face."""
 
+    # Whether a row can be worked out, to whatever end, also where it is not certain.
+    rows_never_fail: ClassVar[bool] = False
+
     @abstractmethod
     def attempt(self, data: SparkColumn) -> SparkColumn:
         """The costly part, evaluated once; what it gives is passed on to `settle`."""
@@ -75,7 +78,13 @@ class NativeFirst(PythonColumns):
         # Each step is a projection of its own: Spark keeps them apart, because each uses something
         # of the one before twice. So the attempt is made once, and the row is settled before
         # Python: little passes by the Python operator.
-        frame = self._attempted(frame, data, value)
+        source = F.col(f"`{data}`")
+        frame = frame.withColumn(_ATTEMPT, self.attempt(source))
+        row, unsure = self.settle(F.col(_ATTEMPT), source)
+        # Where it is not certain, working the row out may even fail.
+        sure = source.isNotNull() & ~unsure
+        frame = frame.withColumns({value: F.when(sure, row), _UNSURE: F.when(~sure, source)})
+        frame = frame.drop(_ATTEMPT)
         # As it may give another result each time, for all that Spark knows, it is not called again
         # for a filter that Spark moves below it.
         decode = decode_batches(self.format_name, self.layout).asNondeterministic()
@@ -84,23 +93,19 @@ class NativeFirst(PythonColumns):
         settled = F.when(F.col(_UNSURE).isNull(), F.col(f"`{value}`")).otherwise(decoded["row"])
         return frame.withColumns({value: settled, error: decoded["error"]}).drop(_UNSURE, _DECODED)
 
-    def read_natively(
-        self, frame: DataFrame, data: str, value: str, error: str, undecided: SparkColumn
-    ) -> DataFrame:
-        frame = self._attempted(frame, data, value)
-        reason = F.when(F.col(_UNSURE).isNotNull(), undecided)
-        return frame.withColumn(error, reason).drop(_UNSURE)
-
-    def _attempted(self, frame: DataFrame, data: str, value: str) -> DataFrame:
-        """The row as far as it is certain, and the data where it is not."""
+    def read_natively(self, frame: DataFrame, data: str, value: str, doubt: str) -> DataFrame:
         source = F.col(f"`{data}`")
-        frame = frame.withColumn(_ATTEMPT, self.attempt(source))
+        frame = frame.withColumn(_ATTEMPT, _once(self.attempt(source)))
         row, unsure = self.settle(F.col(_ATTEMPT), source)
-        # Where it is not certain, working the row out may even fail.
-        sure = source.isNotNull() & ~unsure
-        return frame.withColumns({value: F.when(sure, row), _UNSURE: F.when(~sure, source)}).drop(
-            _ATTEMPT
-        )
+        doubtful = source.isNotNull() & unsure
+        made = row if self.rows_never_fail else F.when(~doubtful, row)
+        return frame.withColumns({value: made, doubt: doubtful}).drop(_ATTEMPT)
+
+
+def _once(column: SparkColumn) -> SparkColumn:
+    """The column, as one that Spark does not work out again for a filter that it moves below: for
+    all that it knows, the number of the task may be another each time."""
+    return F.when(F.spark_partition_id() >= 0, column)
 
 
 def decode_batches(format_name: str, layout: Layout) -> Any:

@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     Row,
+    StringType,
     StructField,
     StructType,
 )
@@ -35,6 +36,7 @@ from pyspark.sql.types import (
 from headrace.spark import bucket_wire as wires
 from headrace.spark.bucket_log import Bucket, Cells, Memory
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
+from headrace.spark.hope import must
 from headrace.spark.kernels.kernel import KernelSpec, Output
 
 DEFAULT_BUCKETS = 16
@@ -46,14 +48,16 @@ class Input:
     """One side of a kernel: its rows, their key, and the values the kernel gets to see.
 
     `rows` has the columns every row has: $time, $null, $partition, $offset, and $errors and $dead
-    if rows carry log entries, and $order if they come from another kernel. With `latest` the kernel
-    sees no more than a batch's last row of each key.
+    if rows may carry log entries, and $order if they come from another kernel. With `latest` the
+    kernel sees no more than a batch's last row of each key. If `hopeful`, a row straight from a
+    topic that has something to log fails the batch.
     """
 
     rows: DataFrame
     key: Sequence[Column]
     values: Sequence[Column]
     latest: bool = False
+    hopeful: bool = False
 
 
 def apply_kernel(
@@ -67,23 +71,25 @@ def apply_kernel(
     precedence: Sequence[int] | None = None,
     entry: Callable[[str], Any] | None = None,
     memory: int = DEFAULT_MEMORY,
+    depth: int = 0,
     run: RunKernel | None = None,
 ) -> DataFrame:
     """The kernel's output as rows.
 
     They have the columns `key`, then ($windowstart, $windowend) if the kernel's output is
     windowed, then `values`, $time, $null, $partition, $offset (of the record that caused the row),
-    $errors and $dead (if the inputs have them), $order and $late. Rows of one key leave in order.
-    Inputs' log entries leave on dead rows of their own.
+    $errors and $dead (if the inputs have them, or there is `entry`), $order and $late. Rows of one
+    key leave in order. Inputs' log entries leave on dead rows of their own.
 
     `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
     among rows of the same time (as given, unless told). `entry` makes a log entry, a line of
-    $errors, from a message. `run` is who runs it; Spark, unless told.
+    $errors, from a message. `depth` is how many kernels are below this one. `run` is who runs it;
+    Spark, unless told.
     """
-    has_errors = any(wires.ERRORS in i.rows.columns for i in inputs)
+    has_errors = entry is not None or any(wires.ERRORS in i.rows.columns for i in inputs)
     ordered = any(wires.ORDER in i.rows.columns for i in inputs)
     sides = [
-        _side(each, number, kernel, buckets, ordered, has_errors)
+        _side(each, number, kernel, buckets, ordered, alone=len(inputs) == 1)
         for number, each in enumerate(inputs)
     ]
     rows = sides[0].rows
@@ -103,6 +109,7 @@ def apply_kernel(
         has_errors=has_errors,
         carries=kernel.carries,
         entry=entry,
+        depth=depth,
     )
     return (run or as_operator)(rows, kernel, wire, output, memory)
 
@@ -141,11 +148,17 @@ class _Side:
 
 
 def _side(
-    input: Input, number: int, kernel: KernelSpec, buckets: int, ordered: bool, has_errors: bool
+    input: Input, number: int, kernel: KernelSpec, buckets: int, ordered: bool, alone: bool
 ) -> _Side:
+    """Every column costs, even if it holds nothing: those that packing can do without stay out."""
+    speaks = wires.ERRORS in input.rows.columns
+    hopes = speaks and input.hopeful and wires.ORDER not in input.rows.columns
+    has_errors = speaks and not hopes
     keys = [c.alias(f"k{i}") for i, c in enumerate(input.key)]
     values = [c.alias(f"v{number}_{i}") for i, c in enumerate(input.values)]
-    tail = [F.col(f"`{n}`") for n in (wires.TIME, wires.NULL, wires.PARTITION, wires.OFFSET)]
+    whole = kernel.ignores_keyless and not has_errors  # then no row is without values
+    named = (wires.TIME, *(() if whole else (wires.NULL,)), wires.PARTITION, wires.OFFSET)
+    tail = [F.col(f"`{n}`") for n in named]
     if ordered:
         known = wires.ORDER in input.rows.columns
         order = F.col(f"`{wires.ORDER}`") if known else F.lit(None).cast("bigint")
@@ -153,17 +166,20 @@ def _side(
     if has_errors:
         tail += [F.col(f"`{n}`") for n in (wires.ERRORS, wires.DEAD)]
     bucket = F.pmod(F.hash(*input.key), F.lit(buckets)) if buckets > 1 else F.lit(0)
-    source = input.rows
+    source, counts = input.rows, F.lit(True)
     if kernel.ignores_keyless:
-        source = source.where(_counts(input, has_errors))
-    rows = source.select(
-        bucket.alias(wires.BUCKET), F.lit(number).alias(wires.SIDE), *keys, *values, *tail
-    )
-    width = len(keys) + len(values)
+        counts = _counts(input, has_errors)
+    if hopes:
+        counts = must(~F.col(f"`{wires.DEAD}`") & F.col(f"`{wires.ERRORS}`").isNull(), counts)
+    if hopes or kernel.ignores_keyless:
+        source = source.where(counts)
+    place = [bucket.alias(wires.BUCKET), *([] if alone else [F.lit(number).alias(wires.SIDE)])]
+    rows = source.select(*place, *keys, *values, *tail)
+    first, width = len(place), len(keys) + len(values)
     types = {f.name: f for f in rows.schema.fields}
     parcel = [
-        *rows.schema.fields[2 : 2 + width],
-        types[wires.NULL],
+        *rows.schema.fields[first : first + width],
+        StructField(wires.NULL, BooleanType()),
         types[wires.TIME],
         StructField(wires.ORDER, LongType()),
         StructField(wires.NOW, LongType()),
@@ -197,7 +213,10 @@ def _output_type(
         StructField(wires.WINDOW_END, LongType()),
     ]
     errors = [
-        next(f for i in inputs for f in i.rows.schema.fields if f.name == wires.ERRORS)
+        next(
+            (f for i in inputs for f in i.rows.schema.fields if f.name == wires.ERRORS),
+            StructField(wires.ERRORS, StringType()),
+        )
         for _ in range(has_errors)
     ]
     return StructType(

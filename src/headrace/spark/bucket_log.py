@@ -19,10 +19,11 @@ import io
 import os
 import pickle
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from headrace.spark.kernels.kernel import Kernel, KernelSpec, Store
+from headrace.spark.kernels.kernel import Kernel, KernelSpec, Store, Table
 
 # Of the head and the runs. Newer code refuses state of a format that it does not know.
 FORMAT = 2
@@ -153,13 +154,7 @@ class Bucket:
 
     def _append(self, cells: Cells) -> None:
         head = self._head
-        payload = [
-            (
-                {key: table.data[key] for key in table.changed if key in table.data},
-                [key for key in table.changed if key not in table.data],
-            )
-            for table in self.store.tables
-        ]
+        payload = [_changes(table) for table in self.store.tables]
         if head.recent:
             payload = _overlay([pickle.loads(head.recent), payload])
         data = _dump(payload)
@@ -179,10 +174,10 @@ class Bucket:
             merged += 1
             size += run.size
         kept, absorbed = head.runs[: len(head.runs) - merged], head.runs[len(head.runs) - merged :]
-        if not kept:
+        if not kept and not _is_everything(payload, tables):
             # Everything there is, so nothing is left to be removed.
             data = _dump([(table.data, []) for table in tables])
-        elif absorbed:
+        elif kept and absorbed:
             layers = [_load(cells, run) for run in absorbed]
             data = _dump(_overlay([*layers, payload]))
         for run in absorbed:
@@ -232,6 +227,19 @@ class Memory:
 
 
 _Payload = list[tuple[dict[Any, Any], list[Any]]]
+
+
+def _changes(table: Table) -> tuple[dict[Any, Any], list[Any]]:
+    """The table's entries that changed, and the keys that are gone."""
+    gone = table.changed.difference(table.data)
+    if len(table.changed) - len(gone) == len(table.data):
+        return table.data, list(gone)
+    return {key: table.data[key] for key in table.changed if key not in gone}, list(gone)
+
+
+def _is_everything(payload: _Payload, tables: Sequence[Table]) -> bool:
+    changes = zip(payload, tables, strict=True)
+    return all(entries is table.data and not gone for (entries, gone), table in changes)
 
 
 def _dump(payload: _Payload) -> bytes:

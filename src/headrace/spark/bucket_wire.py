@@ -39,6 +39,10 @@ RESULT = "data binary"
 
 _OUTPUT_ROWS = 50_000
 
+# A row's partition tells also on which side of each kernel its cause came in, a bit for each.
+_PARTITION_BITS = 20
+_RANKS = 31 - _PARTITION_BITS
+
 
 @dataclass(frozen=True)
 class SideWire:
@@ -72,6 +76,8 @@ class Wire:
     has_errors: bool
     carries: bool
     entry: Callable[[str], Any] | None
+    # How many kernels are below this one.
+    depth: int = 0
 
 
 # The columns of a parcel after key and values.
@@ -103,12 +109,15 @@ class _Packing:
     def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         if self._sequence is None:
             self._sequence = _sequence(batch)
-        if self._wire.has_errors:
+        if ERRORS in batch.schema.names:
             passed, batch = self._part_dead(batch)
             if passed is not None:
                 data = passed.serialize().to_pybytes()
                 yield (int(self._labels[0]), self._sequence, self._next(), PASSED, 0, data)
         if not batch.num_rows:
+            return
+        if SIDE not in batch.schema.names:  # there is only one
+            yield from self._split(self._clocked(batch, 0), 0)
             return
         sides = batch.column(SIDE).to_numpy(zero_copy_only=False)
         for side in np.unique(sides).tolist():
@@ -123,6 +132,8 @@ class _Packing:
         self._times[side] = int(now[-1])
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns[NOW] = pa.array(now)
+        if NULL not in columns:
+            columns[NULL] = pa.array(np.zeros(batch.num_rows, dtype=bool))
         if ORDER not in columns or columns[ORDER].null_count == batch.num_rows:
             columns[ORDER] = columns[NOW]
         return columns
@@ -263,10 +274,21 @@ class Inbox:
     def _gather(self, name: str) -> pa.Array:
         if not self._batches:
             return None
+        columns = [(side, table.column(name)) for side, table in self._batches]
+        if name == PARTITION:
+            columns = [(side, self._ranked(side, column)) for side, column in columns]
         column = pa.chunked_array(
-            [chunk for _, table in self._batches for chunk in table.column(name).chunks]
+            [chunk for _, column in columns for chunk in column.chunks]
         ).combine_chunks()
         return column if self._permutation is None else column.take(pa.array(self._permutation))
+
+    def _ranked(self, side: int, partitions: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Partitions such that rows of the same order, put in the order of their partitions by a
+        later step, are in that of their sides: the side that goes last has the highest numbers."""
+        if side == self._wire.precedence[0]:
+            return partitions
+        rank = 1 << (_PARTITION_BITS + min(self._wire.depth, _RANKS - 1))
+        return pc.bit_wise_or(partitions, pa.scalar(rank, partitions.type))
 
     def rows(self) -> Iterator[Row]:
         """What the kernel is to see."""

@@ -13,9 +13,14 @@ class HopeLostError(Exception):
         super().__init__("a record cannot be read in Spark's own way")
 
 
-def lose_hope() -> Column:
-    """Where it is evaluated, the batch fails."""
-    return F.raise_error(F.lit(f"{HopeLostError.__name__}: {HopeLostError()}")).cast("string")
+def must(condition: Column, value: Column) -> Column:
+    """The value; where the condition does not hold, the batch fails.
+
+    A filter that looks at the row besides has to be the value of this one, not another one beside
+    it: Spark may ask that first, and never come to this one.
+    """
+    failure = F.raise_error(F.lit(f"{HopeLostError.__name__}: {HopeLostError()}"))
+    return F.when(condition, value).otherwise(failure)
 
 
 def is_lost(failure: Exception) -> bool:

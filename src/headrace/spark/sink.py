@@ -21,7 +21,6 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
 from headrace.spark.entries import SkippedRecord, dated, production_entry, shortened
-from headrace.spark.hope import HopeLostError
 from headrace.spark.partitions import ANY, partitions_of
 from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
@@ -68,8 +67,7 @@ class SinkTarget:
 
     Log entries and skipped records go to topics of their own, if there are such. With
     `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
-    last `window_bytes` of a key are its window, which has no say in the choice of its partition. If
-    `hopeful`, rows whose log entries are found elsewhere are not to come here at all.
+    last `window_bytes` of a key are its window, which has no say in the choice of its partition.
     """
 
     query: str
@@ -79,7 +77,6 @@ class SinkTarget:
     skipped_topic: str | None = None
     transactions: str | None = None
     window_bytes: int = 0
-    hopeful: bool = False
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -97,8 +94,6 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
                     continue
                 if FAILED in batch.schema.names:
                     failed += sum(batch.column(FAILED).to_pylist())
-                    if failed and target.hopeful:
-                        raise HopeLostError
                 if task is None:
                     task = _task(target, batch)
                 task.produce(batch)

@@ -20,6 +20,7 @@ from headrace.plan import nodes as n
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
 from headrace.spark.entries import Failure, KernelEntry
 from headrace.spark.expressions import lower
+from headrace.spark.hope import must
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
 from headrace.spark.kernels.kernel import KernelSpec
@@ -91,9 +92,12 @@ def _run(
     if keeps_rows:
         columns = (part.rows.select(*part.values).schema.simpleString() for part in parts)
         state += f" of {' and '.join(columns)}"
-    context.state.append(state)
+    context.state.append(state)  # steps below this one have been lowered before it
     return apply_kernel(
-        [Input(p.rows, p.key, p.values, p.table and context.coalesce) for p in parts],
+        [
+            Input(p.rows, p.key, p.values, p.table and context.coalesce, hopeful=context.hopeful)
+            for p in parts
+        ],
         kernel,
         [StructField(f"k{i}", t) for i, t in enumerate(key)],
         [StructField(f"v{i}", t) for i, t in enumerate(values)],
@@ -101,6 +105,7 @@ def _run(
         coalesce=coalesce,
         precedence=precedence,
         entry=KernelEntry(context.entries.query, step),
+        depth=len(context.state) - 1,
         run=context.run_kernel,
     )
 
@@ -348,8 +353,13 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
     known = F.lit(True)
     for key in keys:
         known = known & key.isNotNull()
-    counted = prepared.where(column(DEAD) | (known & ~column(NULL)) | column(ERRORS).isNotNull())
-    lost = column(DEAD) | ~known | column(NULL)
+    hopeful, failed = context.hopeful, column(ERRORS).isNotNull()
+    if hopeful:
+        counted = prepared.where(must(~column(DEAD) & ~failed, known & ~column(NULL)))
+        groups = keys
+    else:
+        counted = prepared.where(column(DEAD) | (known & ~column(NULL)) | failed)
+        groups = [F.when(~column(DEAD) & known & ~column(NULL), key) for key in keys]
     aggregates, at = [], 0
     for i, call in enumerate(node.calls):
         found = REGISTRY.find(call.function, call.signature)
@@ -359,18 +369,20 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
         assert made is not None
         aggregates.append(made.cast(spark_type(call.column.type)).alias(f"v{i}"))
     # The batch's own time, the same when it is replayed, tells new entries from old ones. It has
-    # Spark compile each batch anew; who hopes does without, and takes an old one for a new one.
-    hopeful = context.hopeful
-    now = F.lit(1).cast("bigint") if hopeful else F.unix_millis(F.current_timestamp())
+    # Spark compile each batch anew. Who hopes has no entries, but the same state: for all that
+    # Spark knows there may be a negative time, so it does not leave the column out.
+    now = column(TIME) if hopeful else F.unix_millis(F.current_timestamp())
+    mark = F.when(column(TIME) < 0 if hopeful else failed, column("$now"))
     grouped = (
         counted.withColumn("$now", now)
-        .groupBy(*(F.when(~lost, k).alias(f"k{i}") for i, k in enumerate(keys)))
+        .groupBy(*(group.alias(f"k{i}") for i, group in enumerate(groups)))
         .agg(
             *aggregates,
             F.max(column(TIME)).alias(TIME),
-            F.max(F.when(column(ERRORS).isNotNull(), column("$now"))).alias("$last_failure"),
+            F.max(mark).alias("$last_failure"),
         )
     )
+    marked = column("$last_failure") < 0 if hopeful else column("$last_failure") == now
     complete = grouped.select(
         "*",
         column("k0").isNull().alias(DEAD),
@@ -378,9 +390,7 @@ def native_aggregate(node: n.Aggregate, context: Context) -> DataFrame:
         F.lit(0).alias(PARTITION),
         F.lit(0).cast("bigint").alias(OFFSET),
         no_entries().alias(ERRORS),
-        column("$last_failure").isNotNull().alias(FAILED)
-        if hopeful
-        else F.coalesce(column("$last_failure") == now, F.lit(False)).alias(FAILED),
+        F.coalesce(marked, F.lit(False)).alias(FAILED),
     )
     return _named(node, complete)
 

@@ -28,7 +28,7 @@ from headrace.plan.explain import describe, step_name
 from headrace.plan.expressions import columns_used
 from headrace.spark.entries import Failure
 from headrace.spark.expressions import lower
-from headrace.spark.hope import lose_hope
+from headrace.spark.hope import must
 from headrace.spark.lowering import (
     Context,
     is_live,
@@ -109,16 +109,19 @@ def _read(node: n.ReadSource, context: Context) -> DataFrame:
         write.processing(step, [("Failed to extract timestamp from row", timeless)], ()),
         *write.skipped(step, reason, records.columns),
     ]
-    rows = decoded
+    rows, errors = decoded, with_entries(entries, no_entries())
+    if context.hopeful:
+        doubtful = column("$key_doubt") | column("$value_doubt") | timeless.isNotNull()
+        errors, dead = no_entries(), must(~doubtful, F.lit(False))
     if node.kind is SourceKind.TABLE:
-        rows = decoded.where(dead | column("$key_bytes").isNotNull())
+        rows = rows.where(dead | column("$key_bytes").isNotNull())
     return rows.select(
         *(at[original].alias(name) for name, original in node.outputs),
         time.value.alias(TIME),
         column(NULL),
         column(PARTITION),
         column(OFFSET),
-        with_entries(entries, no_entries()).alias(ERRORS),
+        errors.alias(ERRORS),
         dead.alias(DEAD),
         *(
             [column("$start").alias(WINDOW_START), column("$end").alias(WINDOW_END)]
@@ -143,20 +146,19 @@ def _whole_record(topic: str) -> Column:
 
 
 def _decoded(records: DataFrame, format_: Format, layout: Layout, context: Context) -> DataFrame:
-    """The records with `$key` or `$value` as a struct of columns, and what was wrong with it."""
+    """The records with `$key` or `$value` as a struct of columns, and what was wrong with it; or
+    whether there is doubt, for programs that hope that there is none."""
     side = layout.side
+    none = F.lit(None).cast("string")
     if not layout.columns:
-        none = F.lit(None)
         return records.withColumns(
-            {f"${side}": none.cast("string"), f"${side}_error": none.cast("string")}
+            {f"${side}": none, f"${side}_error": none, f"${side}_doubt": F.lit(False)}
         )
     codec = format_.spark(layout)
     data, value, error = f"${side}_bytes", f"${side}", f"${side}_error"
     if not context.hopeful:
         return codec.read(records, data, value, error)
-    # Spark's own aggregate marks the group; before a kernel, the batch fails with nothing written.
-    undecided = lose_hope() if context.native is None else F.lit("undecided")
-    return codec.read_natively(records, data, value, error, undecided)
+    return codec.read_natively(records, data, value, f"${side}_doubt").withColumn(error, none)
 
 
 def _windowed_key(node: n.ReadSource) -> tuple[Column, Column, Column]:

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.functions.aggregates.java import greater
-from headrace.functions.aggregates.steps import Aggregation
+from headrace.functions.aggregates.steps import Aggregation, ShowsState
 from headrace.functions.declare import (
     CallContext,
     NativeForm,
@@ -21,7 +21,7 @@ from headrace.functions.declare import (
 from headrace.model.types import Array, Field, SqlType, Struct
 
 
-class Maximum(Aggregation):
+class Maximum(ShowsState):
     def __init__(self, context: CallContext) -> None:
         super().__init__(context)
         self.greater = greater(context.arg_types[0])
@@ -36,9 +36,6 @@ class Maximum(Aggregation):
 
     def merge(self, left: Any, right: Any) -> Any:
         return self.add(left, right)
-
-    def result(self, state: Any) -> Any:
-        return state
 
 
 class Minimum(Maximum):

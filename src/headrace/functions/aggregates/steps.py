@@ -11,6 +11,8 @@ aggregate they are the last of `arg_literals`, and the columns' types the first 
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from headrace.functions.declare import CallContext, Overload
 from headrace.model.types import SqlType
 
@@ -24,6 +26,15 @@ class Aggregation:
 
     def __init__(self, context: CallContext) -> None:
         self.intermediate: SqlType = context.return_type
+
+
+class ShowsState(Aggregation):
+    """The base of those whose state is their result."""
+
+    shows_state: ClassVar[bool] = True
+
+    def result(self, state: Any) -> Any:
+        return state
 
 
 def intermediate_type(overload: Overload, context: CallContext) -> SqlType:

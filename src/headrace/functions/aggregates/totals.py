@@ -17,12 +17,12 @@ from headrace.functions.aggregates.java import (
     wrap_int,
     wrap_long,
 )
-from headrace.functions.aggregates.steps import Aggregation
+from headrace.functions.aggregates.steps import Aggregation, ShowsState
 from headrace.functions.declare import CallContext, aggregate, aggregate_overload, call
 from headrace.model.types import BIGINT, DOUBLE, INTEGER, Array, Decimal, Field, SqlType, Struct
 
 
-class Count(Aggregation):
+class Count(ShowsState):
     def initialize(self) -> int:
         return 0
 
@@ -35,11 +35,8 @@ class Count(Aggregation):
     def merge(self, left: int, right: int) -> int:
         return left + right
 
-    def result(self, state: int) -> int:
-        return state
 
-
-class IntegerSum(Aggregation):
+class IntegerSum(ShowsState):
     """INTEGER stays INTEGER, and wraps around as Java's does."""
 
     low, high = INT_MIN, INT_MAX
@@ -60,16 +57,13 @@ class IntegerSum(Aggregation):
     def merge(self, left: int, right: int) -> int:
         return self.wrap(left + right)
 
-    def result(self, state: int) -> int:
-        return state
-
 
 class LongSum(IntegerSum):
     low, high = LONG_MIN, LONG_MAX
     wrap = staticmethod(wrap_long)
 
 
-class DoubleSum(Aggregation):
+class DoubleSum(ShowsState):
     def initialize(self) -> float:
         return 0.0
 
@@ -82,11 +76,8 @@ class DoubleSum(Aggregation):
     def merge(self, left: float, right: float) -> float:
         return left + right
 
-    def result(self, state: float) -> float:
-        return state
 
-
-class DecimalSum(Aggregation):
+class DecimalSum(ShowsState):
     """The sum has the column's precision and scale; a row that overflows them is an error."""
 
     def __init__(self, context: CallContext) -> None:
@@ -117,9 +108,6 @@ class DecimalSum(Aggregation):
 
     def merge(self, left: decimal.Decimal, right: decimal.Decimal) -> decimal.Decimal:
         return self.context.add(left, right)
-
-    def result(self, state: decimal.Decimal) -> decimal.Decimal:
-        return state
 
 
 class IntegerListSum(IntegerSum):

@@ -153,26 +153,30 @@ class WindowedAggregation:
         accumulator, expiry, window = self._accumulator, self._expiry, self._window
         size, grace = window.size, window.grace
         closed = self._store.now - grace
+        tumbling = window.advance == size
+        begin, add = accumulator.start, accumulator.add
         emit = out.rows.append
         eager = not self._final and not self._coalesce
         latest: dict[tuple[Key, int], int] = {}
+        starts: Iterable[int]
         for at, _, key, values, time, now in rows:
             if now - grace > closed:
                 # Late rows of this very instant are judged before the windows are let go.
                 closed = now - grace
             if key is not None and values is not None:
-                for start in window.starts(time):
+                starts = (time - time % size,) if tumbling and time >= 0 else window.starts(time)
+                for start in starts:
                     if start + size <= closed:
                         out.late += 1
                         continue
                     place = (key, start)
                     entry = data.get(place)
                     if entry is None:
-                        entry = data[place] = accumulator.start(time)
+                        entry = data[place] = begin(time)
                         expiry.add(start + size, place)
                     elif time > entry[0]:
                         entry[0] = time
-                    failure = accumulator.add(entry, values)
+                    failure = add(entry, values)
                     changed.add(place)
                     if failure is not None:
                         out.failures.append((at, failure))

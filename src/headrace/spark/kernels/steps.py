@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol
 
 from headrace.spark.kernels.kernel import Values
 
 
 class Steps(Protocol):
-    """An aggregate function, made for one call. Steps may change the state they are given."""
+    """An aggregate function, made for one call. Steps may change the state they are given.
+
+    Those whose result is their state, and a plain value, may say so (`shows_state`).
+    """
 
     def initialize(self) -> Any: ...
 
@@ -40,7 +44,16 @@ class Call:
 class Accumulator:
     """Entries are lists: the time of the latest row, the carried values, each call's state."""
 
-    __slots__ = ("_adders", "_calls", "_carried", "_results", "_undoers", "is_single")
+    __slots__ = (
+        "_adders",
+        "_calls",
+        "_carried",
+        "_first",
+        "_results",
+        "_shows_states",
+        "_undoers",
+        "is_single",
+    )
 
     def __init__(self, calls: tuple[Call, ...], carried: int) -> None:
         self._calls = calls
@@ -48,24 +61,30 @@ class Accumulator:
         self.is_single = (
             len(calls) == 1
         )  # then a row that a function could not take changes nothing
-        self._adders = [(i + 2, _bound(c.steps.add, c.args)) for i, c in enumerate(calls)]
+        self._adders = [(i + 2, *_bound(c.steps.add, c.args)) for i, c in enumerate(calls)]
         self._undoers = [
-            (i + 2, _bound(c.steps.undo, c.args))  # type: ignore[attr-defined]
+            (i + 2, *_bound(c.steps.undo, c.args))  # type: ignore[attr-defined]
             for i, c in enumerate(calls)
             if getattr(c.steps, "undo", None) is not None
         ]
         self._results = [(i + 2, c.steps.result) for i, c in enumerate(calls)]
+        self._shows_states = all(getattr(c.steps, "shows_state", False) for c in calls)
+        # What every entry begins with; None if steps change what they are given.
+        first = ((None,) * carried, *(call.steps.initialize() for call in calls))
+        self._first = first if _is_constant(first) else None
 
     def start(self, time: int) -> list[Any]:
+        if self._first is not None:
+            return [time, *self._first]
         nothing = (None,) * self._carried
         return [time, nothing, *(call.steps.initialize() for call in self._calls)]
 
     def add(self, entry: list[Any], values: Values) -> str | None:
         """Adds a row; says why, if a function could not take it (its state then stays)."""
         failure = None
-        for place, add in self._adders:
+        for place, add, arg in self._adders:
             try:
-                entry[place] = add(entry[place], values)
+                entry[place] = add(entry[place], values if arg is None else values[arg])
             except Exception as e:  # a function's own failure must not stop the query
                 failure = f"{self._calls[place - 2].name} failed: {e}"
         if self._carried:
@@ -75,9 +94,9 @@ class Accumulator:
     def undo(self, entry: list[Any], values: Values) -> str | None:
         """Takes a row out again."""
         failure = None
-        for place, undo in self._undoers:
+        for place, undo, arg in self._undoers:
             try:
-                entry[place] = undo(entry[place], values)
+                entry[place] = undo(entry[place], values if arg is None else values[arg])
             except Exception as e:
                 failure = f"{self._calls[place - 2].name} failed: {e}"
         if self._carried:
@@ -93,14 +112,23 @@ class Accumulator:
 
     def result(self, entry: list[Any]) -> Values:
         carried: Values = entry[1]
+        if self._shows_states:
+            return (*carried, *entry[2:])
         return carried + tuple([result(entry[place]) for place, result in self._results])
 
 
-def _bound(step: Callable[..., Any], args: tuple[int, ...]) -> Callable[[Any, Values], Any]:
-    """`step` as a function of state and row; written out for the common numbers of arguments."""
-    if not args:
-        return lambda state, values: step(state)
+def _bound(
+    step: Callable[..., Any], args: tuple[int, ...]
+) -> tuple[Callable[[Any, Any], Any], int | None]:
+    """`step` as a function of the state and one of the row's values (which), or of all of them."""
     if len(args) == 1:
-        (only,) = args
-        return lambda state, values: step(state, values[only])
-    return lambda state, values: step(state, *[values[i] for i in args])
+        return step, args[0]
+    if not args:
+        return lambda state, values: step(state), None
+    return lambda state, values: step(state, *[values[i] for i in args]), None
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, (int, float, str, bytes, Decimal))
