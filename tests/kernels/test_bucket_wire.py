@@ -1,11 +1,14 @@
+import random
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 from headrace.spark import bucket_wire as wires
+from headrace.spark.bucket import carry
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
-from headrace.spark.kernels.kernel import BEGINNING, Output, freeze
+from headrace.spark.kernels.kernel import BEGINNING, Output, Store, freeze
+from headrace.spark.kernels.stream_table_join import StreamTableJoin
 
 NEVER = [BEGINNING, BEGINNING]
 ENTRIES = pa.string()
@@ -231,6 +234,40 @@ def test_left_rows_are_carried_past_the_kernel():
     out.rows = [(4, "c", (8,), 30), (1, "a", (None,), 10)]
     shown = [(r["k"], r["v"], r["w"], r[wires.OFFSET]) for r in unpack(w, inbox.results(out))]
     assert shown == [("c", 3, 8, 2), ("a", 1, None, 0)]
+
+
+def test_rows_asked_for_key_by_key_meet_what_they_would_meet_row_by_row():
+    output = wire().output.insert(2, pa.field("w", pa.int64()))
+    w = wire(sides=2, timed=False, carries=True, precedence=(1, 0), buckets=1, output=output)
+    chance = random.Random(7)
+    by_key = 0
+    for number in range(200):
+        kernel = StreamTableJoin(left_outer=bool(number % 2), right_width=1)
+        keys = ["a", "b", "c", None][: chance.randint(1, 4)]
+        moments = 4 if number % 3 else 40  # few: all of the table's rows may come first
+
+        def rows(count, begin, end, keys=keys):
+            times = sorted(chance.randrange(begin, end) for _ in range(count))
+            values = [chance.choice([None, 1, 2, 3]) for _ in times]
+            made = zip(times, values, strict=True)
+            return [(0, chance.choice(keys), v, t, at) for at, (t, v) in enumerate(made)]
+
+        parcels = []
+        for task in range(2):
+            begin = chance.choice([0, moments])
+            parts = [batch(rows(chance.randint(0, 6), begin, begin + moments), 0, 2)]
+            parts.append(batch(rows(chance.randint(0, 3), 0, moments), 1, 2))
+            parcels += pack(w, *parts, sequence=task).get(wires.labels(1)[0], [])
+        inbox = Inbox(w, parcels, NEVER)
+        expected = Output()
+        kernel.open(Store(1)).run(inbox.rows(), expected)
+        said = Output()
+        if inbox.count:
+            carry(kernel.open(Store(1)), inbox, said)
+        by_key += bool(said.matches)
+        shown = unpack(w, inbox.results(said))
+        assert shown == unpack(w, inbox.results(expected)), number
+    assert 50 < by_key < 190  # both ways were gone
 
 
 def test_coalescing_keeps_the_last_row_of_a_key():

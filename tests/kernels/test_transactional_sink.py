@@ -16,7 +16,7 @@ class FakeProducer:
         self.rows = []
         self.failure = None
 
-    def produce(self, topic, value, key, partition, on_delivery, timestamp):
+    def produce(self, topic, value, key, partition, callback, on_delivery, timestamp):
         if self.failure:
             raise self.failure
         self.rows.append((topic, key, value, timestamp))

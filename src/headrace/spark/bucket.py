@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
@@ -37,7 +38,7 @@ from headrace.spark import bucket_wire as wires
 from headrace.spark.bucket_log import Bucket, Cells, Memory
 from headrace.spark.bucket_wire import Inbox, Parcel, SideWire, Wire
 from headrace.spark.hope import must
-from headrace.spark.kernels.kernel import KernelSpec, Output
+from headrace.spark.kernels.kernel import LEFT, RIGHT, CarryingKernel, KernelSpec, Output
 
 DEFAULT_BUCKETS = 16
 DEFAULT_MEMORY = 1024**3
@@ -295,7 +296,9 @@ def run_bucket(
     bucket = Bucket.open(cells, kernel, memory)
     inbox = Inbox(wire, parcels, bucket.store.times)
     out = Output()
-    if inbox.count:
+    if inbox.count and kernel.carries:
+        carry(cast(CarryingKernel, bucket.kernel), inbox, out)
+    elif inbox.count:
         bucket.kernel.run(inbox.rows(), out)
     if kernel.timed:
         bucket.store.times = inbox.times
@@ -304,6 +307,21 @@ def run_bucket(
                 bucket.kernel.advance(side, reached, out)
     bucket.commit(cells, memory)
     return list(inbox.results(out))
+
+
+def carry(kernel: CarryingKernel, inbox: Inbox, out: Output) -> None:
+    """Rows of the left are asked for key by key, not row by row, where that is the same: if no row
+    of the right comes between rows of its key."""
+    first = inbox.first(LEFT)
+    changes = list(inbox.rows(RIGHT))
+    kernel.run((row for row in changes if row[0] < first), out)
+    later = [row for row in changes if row[0] > first]
+    keys = inbox.asked()
+    if {row[2] for row in later}.isdisjoint(keys):
+        out.matches = kernel.matches(keys)
+        kernel.run(later, out)
+    else:
+        kernel.run(islice(inbox.rows(), first, None), out)
 
 
 @contextmanager

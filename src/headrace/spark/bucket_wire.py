@@ -9,8 +9,9 @@ tells every bucket how far time has come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from headrace.spark.kernels.kernel import LEFT, Output, Row, freeze
+from headrace.spark.kernels.kernel import LEFT, Output, Row, Values, freeze
 
 # Columns of every row that goes into a kernel, beside key and values.
 BUCKET, SIDE = "$bucket", "$side"
@@ -141,7 +142,9 @@ class _Packing:
     def _split(self, columns: dict[str, pa.Array], side: int) -> Iterator[tuple[Any, ...]]:
         """A parcel for each bucket that has rows, which stay in order."""
         schema = self._wire.sides[side].schema
-        buckets = columns[BUCKET].to_numpy(zero_copy_only=False)
+        # Small numbers are sorted in a tenth of the time.
+        small = np.min_scalar_type(self._wire.buckets - 1)
+        buckets = columns[BUCKET].to_numpy(zero_copy_only=False).astype(small)
         by_bucket = np.argsort(buckets, kind="stable")
         rows = pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
         rows = rows.take(pa.array(by_bucket))
@@ -268,52 +271,96 @@ class Inbox:
         order = np.concatenate(orders) if orders else np.empty(0, dtype=np.int64)
         self._sorted = bool((order[1:] >= order[:-1]).all())
         self._permutation = None if self._sorted else np.argsort(order, kind="stable")
-        self._tails = {name: self._gather(name) for name in (TIME, ORDER, NOW, PARTITION, OFFSET)}
+        self._gathered: dict[str, pa.Array] = {}
         self.count = len(order)
 
     def _gather(self, name: str) -> pa.Array:
-        if not self._batches:
-            return None
-        columns = [(side, table.column(name)) for side, table in self._batches]
-        if name == PARTITION:
-            columns = [(side, self._ranked(side, column)) for side, column in columns]
-        column = pa.chunked_array(
-            [chunk for _, column in columns for chunk in column.chunks]
-        ).combine_chunks()
-        return column if self._permutation is None else column.take(pa.array(self._permutation))
+        """A column of all rows, in their order."""
+        if name not in self._gathered:
+            chunks = [c for side, _ in self._batches for c in self._column(side, name).chunks]
+            column = pa.chunked_array(chunks).combine_chunks()
+            if self._permutation is not None:
+                column = column.take(pa.array(self._permutation))
+            self._gathered[name] = column
+        return self._gathered[name]
 
-    def _ranked(self, side: int, partitions: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Partitions such that rows of the same order, put in the order of their partitions by a
-        later step, are in that of their sides: the side that goes last has the highest numbers."""
-        if side == self._wire.precedence[0]:
-            return partitions
+    def _column(self, side: int, name: str | int) -> pa.ChunkedArray:
+        """A column of a side's rows.
+
+        Their partitions are such that rows of the same order, put in the order of their partitions
+        by a later step, are in that of their sides: the side that goes last has the highest.
+        """
+        column = self._table(side).column(name)
+        if name != PARTITION or side == self._wire.precedence[0]:
+            return column
         rank = 1 << (_PARTITION_BITS + min(self._wire.depth, _RANKS - 1))
-        return pc.bit_wise_or(partitions, pa.scalar(rank, partitions.type))
+        return pc.bit_wise_or(column, pa.scalar(rank, column.type))
 
-    def rows(self) -> Iterator[Row]:
-        """What the kernel is to see."""
-        if not self.count:
-            return iter(())
+    def rows(self, side: int | None = None) -> Iterator[Row]:
+        """What the kernel is to see: all rows in order, or those of one side."""
+        at, order = self._in_order(side)
         sides: list[int] = []
         keys: list[Any] = []
         values: list[Any] = []
+        times: list[int] = []
         nows: list[int] = []
-        for side, table in self._batches:
-            wire = self._wire.sides[side]
-            sides += [side] * table.num_rows
-            nows += self._nows(side, table)
+        for number, table in self._batches:
+            if side not in (None, number):
+                continue
+            wire = self._wire.sides[number]
+            sides += [number] * table.num_rows
+            times += table.column(TIME).to_pylist()
+            nows += self._nows(number, table)
             keys += _keys(table, wire)
             # Of rows that are carried, a kernel sees whether there are values, but none of them.
-            seen = 0 if self._wire.carries and side == LEFT else wire.values
+            seen = 0 if self._wire.carries and number == LEFT else wire.values
             values += _values(table, wire.keys, seen)
-        times = self._tails[TIME].to_pylist()
-        if self._permutation is not None:
-            permutation = self._permutation.tolist()
-            sides = [sides[i] for i in permutation]
-            keys = [keys[i] for i in permutation]
-            values = [values[i] for i in permutation]
-            nows = [nows[i] for i in permutation]
-        return zip(range(self.count), sides, keys, values, times, nows, strict=True)
+        columns: list[Sequence[Any]] = [sides, keys, values, times, nows]
+        if order is not None:
+            places = order.tolist()
+            columns = [[column[i] for i in places] for column in columns]
+        return zip(at, *columns, strict=True)
+
+    def _in_order(self, side: int | None) -> tuple[Sequence[int], Any]:
+        """The places of a side's rows among all, and where these rows lie in its table, in that
+        order; None: as they are there. Without a side: all rows, in all tables together."""
+        if side is None:
+            return range(self.count), self._permutation
+        start, end = self._span(side)
+        if self._permutation is None:
+            return range(start, end), None
+        mine = (self._permutation >= start) & (self._permutation < end)
+        places = np.flatnonzero(mine)
+        return places.tolist(), self._permutation[places] - start
+
+    def _span(self, side: int) -> tuple[int, int]:
+        """Where the rows of a side lie in all tables together."""
+        start = 0
+        for number, table in self._batches:
+            if number == side:
+                return start, start + table.num_rows
+            start += table.num_rows
+        return start, start
+
+    def _table(self, side: int) -> pa.Table:
+        for number, table in self._batches:
+            if number == side:
+                return table
+        return self._wire.sides[side].schema.empty_table()
+
+    def first(self, side: int) -> int:
+        """The place of a side's first row among all; behind them all if it has none."""
+        return next(iter(self._in_order(side)[0]), self.count)
+
+    def asked(self) -> list[Any]:
+        """The keys of the left's rows, each once."""
+        table, wire = self._table(LEFT), self._wire.sides[LEFT]
+        if not table.num_rows:
+            return []
+        self._asked = _codes(table, wire)
+        one = np.empty(int(self._asked.max()) + 1, dtype=np.int64)
+        one[self._asked] = np.arange(table.num_rows)  # any row of a key will do
+        return _keys(table.take(pa.array(one)), wire)
 
     def _nows(self, side: int, table: pa.Table) -> list[int]:
         """The side's stream time at each of its rows, in the order of the rows."""
@@ -332,6 +379,8 @@ class Inbox:
             rows = list({row[1]: row for row in rows}.values())
         for start in range(0, len(rows), _OUTPUT_ROWS):
             yield self._encode(rows[start : start + _OUTPUT_ROWS])
+        if out.matches:
+            yield from self._encode_matches(out.matches)
         if (out.late or out.failures) and self._wire.has_errors:
             yield self._speak(out)
 
@@ -346,27 +395,72 @@ class Inbox:
             columns += [starts, ends]
         if wire.carries:
             columns += self._carried(np.array(at))
-        width = len(wire.output) - len(columns) - (6 + 2 * wire.has_errors)
+        width = self._width(len(columns))
         null = [value is None for value in values]
         columns += _transposed(_filled(values, width), width)
-        caused = pa.array(at) if self.count else None
-        fields: dict[str, Callable[[], Any]] = {
-            TIME: lambda: times,
-            NULL: lambda: null,
-            PARTITION: lambda: self._caused(PARTITION, caused, count),
-            OFFSET: lambda: self._caused(OFFSET, caused, count),
+        caused = np.array(at) if self.count else None
+        return self._batch(
+            columns,
+            {
+                TIME: lambda: times,
+                NULL: lambda: null,
+                **{
+                    name: partial(self._caused, name, caused, count)
+                    for name in (PARTITION, OFFSET, ORDER)
+                },
+            },
+            count,
+        )
+
+    def _encode_matches(self, matches: Sequence[Values | None]) -> Iterator[bytes]:
+        """The left's rows, in order, each with what its key met."""
+        side, table = self._wire.sides[LEFT], self._table(LEFT)
+        found = np.array([match is not None for match in matches])
+        leave = found[self._asked] & ~table.column(NULL).to_numpy()
+        _, order = self._in_order(LEFT)
+        leaving = np.flatnonzero(leave) if order is None else order[leave[order]]
+        width = self._width(side.keys + side.values)
+        types = [field.type for field in self._wire.output][side.keys + side.values :]
+        met = [
+            pa.array(column, type=of)
+            for column, of in zip(_transposed(_filled(matches, width), width), types, strict=False)
+        ]
+        for start in range(0, len(leaving), _OUTPUT_ROWS):
+            rows = leaving[start : start + _OUTPUT_ROWS]
+            taken = partial(self._taken, rows=pa.array(rows))
+            columns = _whole([taken(i) for i in range(side.keys)])
+            columns += [taken(side.keys + i) for i in range(side.values)]
+            columns += [column.take(pa.array(self._asked[rows])) for column in met]
+            tail = {name: partial(taken, name) for name in (TIME, PARTITION, OFFSET, ORDER)}
+            none = np.zeros(len(rows), dtype=bool)
+            yield self._batch(columns, {**tail, NULL: partial(pa.array, none)}, len(rows))
+
+    def _taken(self, name: str | int, rows: pa.Array) -> pa.Array:
+        """Some of the left's rows: a column of theirs."""
+        return self._column(LEFT, name).combine_chunks().take(rows)
+
+    def _width(self, before: int) -> int:
+        """How many columns of values the kernel says, behind those before."""
+        return len(self._wire.output) - before - (6 + 2 * self._wire.has_errors)
+
+    def _batch(
+        self, columns: list[Any], fields: Mapping[str, Callable[[], Any]], count: int
+    ) -> bytes:
+        """A parcel of rows: `columns`, then what else a row has."""
+        wire = self._wire
+        none_said = {
             ERRORS: lambda: pa.nulls(count, wire.output.field(ERRORS).type),
-            DEAD: lambda: [False] * count,
-            ORDER: lambda: self._caused(ORDER, caused, count),
+            DEAD: lambda: np.zeros(count, dtype=bool),
             LATE: lambda: pa.nulls(count, pa.int64()),
         }
-        names = wire.output.names[len(columns) :]
-        columns += [fields[name]() for name in names]
+        fields = {**fields, **none_said}
+        columns = columns + [fields[name]() for name in wire.output.names[len(columns) :]]
         arrays = [
             column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
             for column, field in zip(columns, wire.output, strict=True)
         ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
+        fitted = [a.cast(f.type) for a, f in zip(arrays, wire.output, strict=True)]
+        batch = pa.RecordBatch.from_arrays(fitted, schema=wire.output)
         data: bytes = batch.serialize().to_pybytes()
         return data
 
@@ -382,12 +476,11 @@ class Inbox:
             start += table.num_rows
         raise AssertionError("results without rows to carry")
 
-    def _caused(self, name: str, at: pa.Array | None, count: int) -> Any:
+    def _caused(self, name: str, at: Any, count: int) -> Any:
         """A column of the rows that caused the results; time's passing counts as the last row."""
         if at is None:
             return [max(self.times)] * count if name == ORDER else [None] * count
-        places = at.to_numpy()
-        return self._tails[name].take(pa.array(places % self.count))
+        return self._gather(name).take(pa.array(at % self.count))
 
     def _speak(self, out: Output) -> bytes:
         """Dead rows: one for each failure, one with the number of late rows."""
@@ -409,6 +502,14 @@ class Inbox:
         batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
         data: bytes = batch.serialize().to_pybytes()
         return data
+
+
+def _whole(keys: list[pa.Array]) -> list[pa.Array]:
+    """Key columns such that a key of which one is null is null throughout."""
+    if len(keys) == 1 or not any(key.null_count for key in keys):
+        return keys
+    known = reduce(pc.and_, map(pc.is_valid, keys))
+    return [pc.if_else(known, key, pa.scalar(None, key.type)) for key in keys]
 
 
 def _filled(rows: Sequence[Any], width: int) -> Sequence[Any]:

@@ -8,7 +8,7 @@ holds (say, which window closes next) is an index that it can rebuild from the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 # A key is opaque to kernels: one hashable value, or a tuple of them if the key has more columns.
@@ -41,13 +41,15 @@ class Output:
     """What a kernel has to say about a batch: rows, rows it dropped as late, and failures.
 
     `rows` holds (at, key, values, time): the place of the input row that caused it, then the row.
-    Kernels whose output is windowed give (key, start, end) as the key.
+    Kernels whose output is windowed give (key, start, end) as the key. `matches`, if there are any,
+    stand for the rows of a side that is carried: what each of its keys met, or None.
     """
 
-    __slots__ = ("failures", "late", "rows")
+    __slots__ = ("failures", "late", "matches", "rows")
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, Any, Values | None, int]] = []
+        self.matches: Sequence[Values | None] | None = None
         self.late = 0
         self.failures: list[tuple[int, str]] = []
 
@@ -101,6 +103,13 @@ class Kernel(Protocol):
         """Entries with these keys came from durable state: index them."""
 
 
+class CarryingKernel(Kernel, Protocol):
+    """A kernel of which a left row asks no more than what its key meets."""
+
+    def matches(self, keys: Iterable[Key | None]) -> list[Values | None]:
+        """What a left row of each of these keys would meet now; of None it does not leave."""
+
+
 class KernelSpec(Protocol):
     """What to run: plain values that travel to the workers.
 
@@ -108,7 +117,8 @@ class KernelSpec(Protocol):
     With `whole_keys` a key of which any column is null is no key. With `ignores_keyless` rows
     without a key or without values are kept away, so that they do not even move stream time.
     With `carries` every output row is a row of the left side with more values behind its own: the
-    kernel says only these, and of a left row's values sees no more than whether there are any.
+    kernel says only these, and of a left row's values sees no more than whether there are any. Such
+    a kernel is a `CarryingKernel`.
     """
 
     tables: ClassVar[int]

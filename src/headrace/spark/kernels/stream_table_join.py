@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from headrace.spark.kernels.kernel import RIGHT, Output, Row, Store
+from headrace.spark.kernels.kernel import RIGHT, Key, Output, Row, Store, Values
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class StreamTableJoining:
         self._table = store.tables[0]
 
     def run(self, rows: Iterable[Row], out: Output) -> None:
-        table, missing = self._table, self._missing
-        find, emit = table.data.get, out.rows.append
+        table = self._table
         for at, side, key, values, time, _ in rows:
             if side == RIGHT:
                 if key is None:
@@ -52,9 +51,13 @@ class StreamTableJoining:
                 else:
                     table.put(key, values)
             elif values is not None:
-                match = find(key, missing) if key is not None else missing
+                (match,) = self.matches((key,))
                 if match is not None:
-                    emit((at, key, match, time))
+                    out.rows.append((at, key, match, time))
+
+    def matches(self, keys: Iterable[Key | None]) -> list[Values | None]:
+        find, missing = self._table.data.get, self._missing
+        return [missing if key is None else find(key, missing) for key in keys]
 
     def advance(self, side: int, now: int, out: Output) -> None:
         raise AssertionError("a stream-table join has no use for stream time")
