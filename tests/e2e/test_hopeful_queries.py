@@ -7,6 +7,8 @@ import json
 import pytest
 from scene import record
 
+from headrace.spark.hope import BATCH_BYTES, LARGE_BYTES
+
 pytestmark = pytest.mark.heavy
 
 
@@ -140,3 +142,44 @@ def test_a_query_that_remembers_nothing_does_not_hope(scene, server):
     scene.write("hopeless", record({"N": 1, "WORD": "x"}), record({"N": "2", "WORD": "y"}))
     assert [json.loads(each.value)["N"] for each in scene.records("HOPELESS_OUT", 2)] == [1, 2]
     assert server.engine.queries.get(query_id).hopeful  # nobody took it away
+
+
+def test_large_rows_end_hope_before_anything_is_written(scene, server):
+    """Who hopes does not count the bytes of rows on their way to Python; too many are noticed."""
+    scene.topic("hoped_files")
+    scene.topic("hoped_owners")
+    scene.sql(
+        "CREATE STREAM hoped_files (k STRING KEY, n BIGINT, text STRING) "
+        "WITH (kafka_topic='hoped_files', value_format='JSON');"
+        "CREATE TABLE hoped_owners (k STRING PRIMARY KEY, name STRING) "
+        "WITH (kafka_topic='hoped_owners', value_format='JSON', wrap_single_values=true);"
+    )
+    scene.write("hoped_owners", record({"NAME": "Ada"}, "a"))
+    query_id = scene.create(
+        "CREATE STREAM hoped_owned AS SELECT f.k AS k, f.n AS n, "
+        "LEN(f.text) AS length, o.name AS name"
+        " FROM hoped_files f JOIN hoped_owners o ON f.k = o.k;"
+    )
+    query = server.engine.queries.get(query_id)
+    scene.drained(query_id, "hoped_owners")
+    scene.write("hoped_files", record({"N": 0, "TEXT": "x"}, "a"))
+    scene.records("HOPED_OWNED", 1)
+    assert query.hopeful
+    assert bytes_at_a_time(query) == 2**31 - 1
+
+    scene.sql(f"PAUSE {query_id};")
+    size = 100_000
+    count = LARGE_BYTES // size + 10
+    files = [record({"N": n, "TEXT": "x" * size}, "a") for n in range(1, count + 1)]
+    scene.write("hoped_files", *files)
+    scene.sql(f"RESUME {query_id};")
+    rows = [json.loads(each.value) for each in scene.records("HOPED_OWNED", 1 + count)]
+    assert [(row["N"], row["LENGTH"]) for row in rows[1:]] == [(n + 1, size) for n in range(count)]
+    assert not query.hopeful
+    assert not query.errors
+    assert bytes_at_a_time(query) <= LARGE_BYTES
+
+
+def bytes_at_a_time(query):
+    session = query.streaming._jsq.streamingQuery().sparkSessionForStream()
+    return int(session.conf().get(BATCH_BYTES).rstrip("b"))

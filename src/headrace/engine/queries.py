@@ -21,7 +21,7 @@ from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
-from headrace.spark.hope import is_lost
+from headrace.spark.hope import is_lost, trust_in_small_rows
 from headrace.spark.pacing import Pace
 from headrace.spark.pools import pool_of
 from headrace.spark.switch import DeadMansSwitch
@@ -85,6 +85,8 @@ class PersistentQuery:
                 raise NotHoldingError
             self.started_at = time.monotonic()
             self.streaming = writer.start()
+            if program.hopeful and not self.errors:  # it may have failed for what it holds
+                trust_in_small_rows(self.streaming)
             self.pace = Pace(self.streaming, self.started_at)
         self.retry_at = None
 

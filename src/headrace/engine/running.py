@@ -13,6 +13,7 @@ from headrace.engine.layouts import layout_of
 from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
+from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.spark.checkpoint import batch_offsets, positions
 from headrace.spark.entries import EntryWriter
@@ -94,13 +95,15 @@ def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFr
 class Program:
     """A persistent query as Spark runs it: evaluating `rows` writes to the sink.
 
-    `state` says what it remembers, step by step. `after_batch`, if not None, is told the rows'
+    `state` says what it remembers, step by step. If `hopeful`, it may fail with HopeLostError.
+    `after_batch`, if not None, is told the rows'
     counts once they are written, and the number of the batch; the batch is not finished before it
     returns.
     """
 
     rows: DataFrame
     state: Sequence[str] = ()
+    hopeful: bool = False
     after_batch: Callable[[Sequence[Row], int], None] | None = None
 
 
@@ -136,15 +139,15 @@ def persistent_program(
     )
     if target.transactions is not None and not remembers(node):
         context = replace(context, tells_task=True)
+    # Without state, the rows before the one that ends all hope would have been written.
+    hopeful = hopeful and remembers(node)
+    context = replace(context, hopeful=hopeful)
+    target = replace(target, hopeful=hopeful and node.kind is SourceKind.TABLE)
     aggregate = native_candidate(node, context)
-    if aggregate is None:
-        # Without a kernel, the rows before the one that ends all hope would have been written.
-        context = replace(context, hopeful=hopeful and remembers(node))
-        return Program(write_to_kafka(lower_node(node, context), target), context.state)
-    native = replace(context, native=aggregate, hopeful=hopeful)
+    native = replace(context, native=aggregate)
     rows = write_to_kafka(lower_node(node, native), target)
-    if hopeful:
-        return Program(rows, context.state)
+    if hopeful or aggregate is None:
+        return Program(rows, context.state, hopeful)
 
     def after_batch(counts: Sequence[Row], batch: int) -> None:
         if any(row.failed for row in counts):
@@ -152,7 +155,7 @@ def persistent_program(
             # The batch's own transactions are through: entries may come twice.
             log_failures(aggregate, context, read, replace(target, transactions=None))
 
-    return Program(rows, context.state, after_batch)
+    return Program(rows, context.state, after_batch=after_batch)
 
 
 def _batch_reader(

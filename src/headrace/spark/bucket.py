@@ -51,7 +51,7 @@ class Input:
     `rows` has the columns every row has: $time, $null, $partition, $offset, and $errors and $dead
     if rows may carry log entries, and $order if they come from another kernel. With `latest` the
     kernel sees no more than a batch's last row of each key. If `hopeful`, a row straight from a
-    topic that has something to log fails the batch.
+    topic that has something to log fails the batch, and so do large rows.
     """
 
     rows: DataFrame
@@ -110,6 +110,7 @@ def apply_kernel(
         has_errors=has_errors,
         carries=kernel.carries,
         entry=entry,
+        hopeful=all(each.hopeful for each in inputs),
         depth=depth,
     )
     return (run or as_operator)(rows, kernel, wire, output, memory)

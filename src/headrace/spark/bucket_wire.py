@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from headrace.spark.hope import must_be_small
 from headrace.spark.kernels.kernel import LEFT, Output, Row, Values, freeze
 
 # Columns of every row that goes into a kernel, beside key and values.
@@ -77,6 +78,8 @@ class Wire:
     has_errors: bool
     carries: bool
     entry: Callable[[str], Any] | None
+    # Rows are small, or the batch fails.
+    hopeful: bool = False
     # How many kernels are below this one.
     depth: int = 0
 
@@ -88,6 +91,8 @@ TAIL = (NULL, TIME, ORDER, NOW, PARTITION, OFFSET)
 def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         packing = _Packing(wire)
+        if wire.hopeful:
+            batches = _small(batches)
         if wire.ordered:
             batches = in_order(batches)
         for batch in batches:
@@ -97,6 +102,12 @@ def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Recor
             yield _parcels(packing.ticks())
 
     return pack
+
+
+def _small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        must_be_small(batch)
+        yield batch
 
 
 class _Packing:

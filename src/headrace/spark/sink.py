@@ -21,6 +21,7 @@ from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
 from headrace.spark.entries import SkippedRecord, dated, production_entry, shortened
+from headrace.spark.hope import must_be_small
 from headrace.spark.partitions import ANY, partitions_of
 from headrace.spark.transactions import Place, Transaction
 from headrace.topics.epoch import EpochProducer
@@ -69,6 +70,7 @@ class SinkTarget:
     Log entries and skipped records go to topics of their own, if there are such. With
     `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
     last `window_bytes` of a key are its window, which has no say in the choice of its partition.
+    If `hopeful`, large rows fail the batch: for tables, where writing again changes nothing.
     """
 
     query: str
@@ -78,6 +80,7 @@ class SinkTarget:
     skipped_topic: str | None = None
     transactions: str | None = None
     window_bytes: int = 0
+    hopeful: bool = False
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -93,6 +96,8 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
             for batch in batches:
                 if not batch.num_rows:
                     continue
+                if target.hopeful:
+                    must_be_small(batch)
                 if FAILED in batch.schema.names:
                     failed += sum(batch.column(FAILED).to_pylist())
                 if task is None:
