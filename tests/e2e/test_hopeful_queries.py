@@ -7,7 +7,7 @@ import json
 import pytest
 from scene import record
 
-from headrace.spark.hope import BATCH_BYTES, LARGE_BYTES
+from headrace.spark.hope import BATCH_BYTES, BYTES_SETTING, SMALL_BYTES, Hope
 
 pytestmark = pytest.mark.heavy
 
@@ -24,12 +24,12 @@ def test_a_record_that_only_python_can_read_is_counted_like_any_other(scene, ser
     query = server.engine.queries.get(query_id)
     scene.write("hoped", record({"N": 1, "WORD": "x"}, "a"), record({"N": 2, "WORD": "y"}, "b"))
     become(scene, [("a", 1, 1), ("b", 1, 2)])
-    assert query.hopeful
+    assert query.hope.plain
 
     # A number in quotes is a number to ksqlDB; a group in the same batch is not touched by it.
     scene.write("hoped", record({"N": "10", "WORD": "x"}, "a"), record({"N": 5, "WORD": "y"}, "b"))
     become(scene, [("a", 2, 11), ("b", 2, 7)])
-    assert not query.hopeful
+    assert not query.hope.plain
     assert not query.errors
 
     scene.write("hoped", record({"N": 1, "WORD": "x"}, "a"))
@@ -60,7 +60,7 @@ def test_a_join_loses_hope_without_saying_anything_twice(scene, server):
     scene.drained(query_id, "hoped_names")
     scene.write("hoped_orders", record({"N": 1}, "a"), record({"N": 2}, "b"))
     scene.records("HOPED_NAMED", 2)
-    assert query.hopeful
+    assert query.hope.plain
 
     # In one batch, in both partitions, around one that Spark is not sure of and one that is broken.
     scene.write(
@@ -76,7 +76,7 @@ def test_a_join_loses_hope_without_saying_anything_twice(scene, server):
         *range(2, 23),
         *range(24, 44),
     ]
-    assert not query.hopeful
+    assert not query.hope.plain
     assert not query.errors
 
 
@@ -95,12 +95,12 @@ def test_a_row_that_must_be_logged_ends_all_hope(scene, server, window):
     scene.write(name.lower(), record({"N": 1}, "a", at=1000), record(None, "a", at=1000))
     counted = f"SELECT k, c FROM {name}_COUNTED;"
     scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 1)])
-    assert query.hopeful
+    assert query.hope.plain
 
     # A record without a group: the log tells of it, once.
     scene.write(name.lower(), record({"N": 2}, at=2000), record({"N": 3}, "a", at=2000))
     scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 2)])
-    scene.wait(lambda: query.hopeful, lambda hopeful: not hopeful)
+    scene.wait(lambda: query.hope.plain, lambda plain: not plain)
     (entry,) = scene.log(query_id, 1)
     assert "Group-by column with index 0 resolved to null." in entry.detail["errorMessage"]
 
@@ -122,11 +122,11 @@ def test_a_filter_does_not_hide_what_only_python_can_read(scene, server, window)
     scene.write(name.lower(), record({"N": 6}, "a"), record({"N": 5}, "a"))
     counted = f"SELECT k, c FROM {name}_COUNTED;"
     scene.wait(lambda: scene.pull(counted), lambda rows: rows == [("a", 1)])
-    assert query.hopeful
+    assert query.hope.plain
 
     scene.write(name.lower(), record({"N": "10"}, "a"), record(b"{", "z"), record({"N": 7}, "b"))
     scene.wait(lambda: sorted(scene.pull(counted)), lambda rows: rows == [("a", 2), ("b", 1)])
-    assert not query.hopeful
+    assert not query.hope.plain
     (entry,) = scene.log(query_id, 1)
     assert entry.message["deserializationError"] is not None
 
@@ -141,7 +141,7 @@ def test_a_query_that_remembers_nothing_does_not_hope(scene, server):
     query_id = scene.create("CREATE STREAM hopeless_out AS SELECT n, word FROM hopeless;")
     scene.write("hopeless", record({"N": 1, "WORD": "x"}), record({"N": "2", "WORD": "y"}))
     assert [json.loads(each.value)["N"] for each in scene.records("HOPELESS_OUT", 2)] == [1, 2]
-    assert server.engine.queries.get(query_id).hopeful  # nobody took it away
+    assert server.engine.queries.get(query_id).hope.plain  # nobody took it away
 
 
 def test_large_rows_end_hope_before_anything_is_written(scene, server):
@@ -164,22 +164,22 @@ def test_large_rows_end_hope_before_anything_is_written(scene, server):
     scene.drained(query_id, "hoped_owners")
     scene.write("hoped_files", record({"N": 0, "TEXT": "x"}, "a"))
     scene.records("HOPED_OWNED", 1)
-    assert query.hopeful
+    assert query.hope.small
     assert bytes_at_a_time(query) == 2**31 - 1
 
     scene.sql(f"PAUSE {query_id};")
-    size = 100_000
-    count = LARGE_BYTES // size + 10
+    size = 10_000
+    count = SMALL_BYTES // size + 10
     files = [record({"N": n, "TEXT": "x" * size}, "a") for n in range(1, count + 1)]
     scene.write("hoped_files", *files)
     scene.sql(f"RESUME {query_id};")
     rows = [json.loads(each.value) for each in scene.records("HOPED_OWNED", 1 + count)]
     assert [(row["N"], row["LENGTH"]) for row in rows[1:]] == [(n + 1, size) for n in range(count)]
-    assert not query.hopeful
+    assert query.hope == Hope(plain=True, small=False)
     assert not query.errors
-    assert bytes_at_a_time(query) <= LARGE_BYTES
+    assert bytes_at_a_time(query) == BATCH_BYTES
 
 
 def bytes_at_a_time(query):
     session = query.streaming._jsq.streamingQuery().sparkSessionForStream()
-    return int(session.conf().get(BATCH_BYTES).rstrip("b"))
+    return int(session.conf().get(BYTES_SETTING).rstrip("b"))

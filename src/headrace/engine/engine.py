@@ -392,8 +392,8 @@ class Engine:
                 id=query.id,
                 statement=query.statement,
                 planned=query.planned,
-                build=lambda hopeful: persistent_program(
-                    self.world, query.id, node, settings, starts, checkpoint, hopeful
+                build=lambda hope: persistent_program(
+                    self.world, query.id, node, settings, starts, checkpoint, hope
                 ),
                 checkpoint=checkpoint,
                 overrides=query.settings,

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,7 +21,7 @@ from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.checkpoint import check_state
-from headrace.spark.hope import is_lost, trust_in_small_rows
+from headrace.spark.hope import ALL_HOPE, Hope, leave_uncounted
 from headrace.spark.pacing import Pace
 from headrace.spark.pools import pool_of
 from headrace.spark.switch import DeadMansSwitch
@@ -47,7 +47,7 @@ class PersistentQuery:
     id: str
     statement: str
     planned: Planned
-    build: Callable[[bool], Program]
+    build: Callable[[Hope], Program]
     checkpoint: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     errors: list[QueryError] = field(default_factory=list)
@@ -57,7 +57,7 @@ class PersistentQuery:
     retry_at: float | None = None
     started_at: float = 0.0
     pace: Pace | None = None
-    hopeful: bool = True
+    hope: Hope = ALL_HOPE
 
     @property
     def state(self) -> QueryState:
@@ -72,7 +72,9 @@ class PersistentQuery:
 
         Planning takes a while: `may_run` is asked in the last moment.
         """
-        program = self.build(self.hopeful)
+        # If it failed, that may have been for what it held in memory.
+        hope = replace(self.hope, small=False) if self.errors else self.hope
+        program = self.build(hope)
         check_state(program.rows.sparkSession, self.checkpoint, program.state)
         with pool_of(program.rows.sparkSession.sparkContext, self.id):
             writer = (
@@ -85,16 +87,15 @@ class PersistentQuery:
                 raise NotHoldingError
             self.started_at = time.monotonic()
             self.streaming = writer.start()
-            if program.hopeful and not self.errors:  # it may have failed for what it holds
-                trust_in_small_rows(self.streaming)
+            if program.hope.small:
+                leave_uncounted(self.streaming)
             self.pace = Pace(self.streaming, self.started_at)
         self.retry_at = None
 
     def loses_hope(self, failure: Exception) -> bool:
         """Whether it failed for hoping too much; it will start again without."""
-        lost = self.hopeful and is_lost(failure)
-        self.hopeful = self.hopeful and not lost
-        return lost
+        before, self.hope = self.hope, self.hope.after(failure)
+        return self.hope != before
 
     def spark_plan(self) -> str:
         """What Spark made of the plan, once a micro-batch has run."""
@@ -275,7 +276,7 @@ class QueryKeeper:
         elif not query.streaming.isActive:
             failure = query.streaming.exception()
             if failure is not None and query.loses_hope(failure):
-                LOG.info("Query %s starts again: it has records that want more care", query.id)
+                LOG.info("Query %s starts again: its records want more care", query.id)
                 self._stop(query)
                 self._start(query)
                 return

@@ -18,6 +18,7 @@ from headrace.plan import nodes as n
 from headrace.spark.checkpoint import batch_offsets, positions
 from headrace.spark.entries import EntryWriter
 from headrace.spark.failures import log_failures
+from headrace.spark.hope import NO_HOPE, Hope
 from headrace.spark.program import Context, lower_node
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import native_candidate, remembers
@@ -95,15 +96,15 @@ def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFr
 class Program:
     """A persistent query as Spark runs it: evaluating `rows` writes to the sink.
 
-    `state` says what it remembers, step by step. If `hopeful`, it may fail with HopeLostError.
-    `after_batch`, if not None, is told the rows'
+    `state` says what it remembers, step by step, and `hope` for what it may fail with
+    HopeLostError. `after_batch`, if not None, is told the rows'
     counts once they are written, and the number of the batch; the batch is not finished before it
     returns.
     """
 
     rows: DataFrame
     state: Sequence[str] = ()
-    hopeful: bool = False
+    hope: Hope = NO_HOPE
     after_batch: Callable[[Sequence[Row], int], None] | None = None
 
 
@@ -114,9 +115,9 @@ def persistent_program(
     settings: Settings,
     starts: Starts,
     checkpoint: str,
-    hopeful: bool = False,
+    hope: Hope = NO_HOPE,
 ) -> Program:
-    """`hopeful`: it may fail with HopeLostError, and is faster if it does not."""
+    """With `hope` it may fail with HopeLostError, and is faster if it does not."""
     reached = positions(world.spark, checkpoint)
     topics = {source.topic: world.in_kafka(source.topic) for source in n.sources(node)}
     starts = {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
@@ -140,14 +141,14 @@ def persistent_program(
     if target.transactions is not None and not remembers(node):
         context = replace(context, tells_task=True)
     # Without state, the rows before the one that ends all hope would have been written.
-    hopeful = hopeful and remembers(node)
-    context = replace(context, hopeful=hopeful)
-    target = replace(target, hopeful=hopeful and node.kind is SourceKind.TABLE)
+    hope = hope if remembers(node) else NO_HOPE
+    context = replace(context, hopeful=hope.plain, small=hope.small)
+    target = replace(target, small=hope.small and node.kind is SourceKind.TABLE)
     aggregate = native_candidate(node, context)
     native = replace(context, native=aggregate)
     rows = write_to_kafka(lower_node(node, native), target)
-    if hopeful or aggregate is None:
-        return Program(rows, context.state, hopeful)
+    if hope.plain or aggregate is None:
+        return Program(rows, context.state, hope)
 
     def after_batch(counts: Sequence[Row], batch: int) -> None:
         if any(row.failed for row in counts):
@@ -155,7 +156,7 @@ def persistent_program(
             # The batch's own transactions are through: entries may come twice.
             log_failures(aggregate, context, read, replace(target, transactions=None))
 
-    return Program(rows, context.state, after_batch=after_batch)
+    return Program(rows, context.state, hope, after_batch)
 
 
 def _batch_reader(

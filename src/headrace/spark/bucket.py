@@ -51,7 +51,7 @@ class Input:
     `rows` has the columns every row has: $time, $null, $partition, $offset, and $errors and $dead
     if rows may carry log entries, and $order if they come from another kernel. With `latest` the
     kernel sees no more than a batch's last row of each key. If `hopeful`, a row straight from a
-    topic that has something to log fails the batch, and so do large rows.
+    topic that has something to log fails the batch.
     """
 
     rows: DataFrame
@@ -73,6 +73,7 @@ def apply_kernel(
     entry: Callable[[str], Any] | None = None,
     memory: int = DEFAULT_MEMORY,
     depth: int = 0,
+    small: bool = False,
     run: RunKernel | None = None,
 ) -> DataFrame:
     """The kernel's output as rows.
@@ -84,8 +85,8 @@ def apply_kernel(
 
     `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
     among rows of the same time (as given, unless told). `entry` makes a log entry, a line of
-    $errors, from a message. `depth` is how many kernels are below this one. `run` is who runs it;
-    Spark, unless told.
+    $errors, from a message. `depth` is how many kernels are below this one. If `small`, large
+    rows fail the batch. `run` is who runs it; Spark, unless told.
     """
     has_errors = entry is not None or any(wires.ERRORS in i.rows.columns for i in inputs)
     ordered = any(wires.ORDER in i.rows.columns for i in inputs)
@@ -110,7 +111,7 @@ def apply_kernel(
         has_errors=has_errors,
         carries=kernel.carries,
         entry=entry,
-        hopeful=all(each.hopeful for each in inputs),
+        small=small,
         depth=depth,
     )
     return (run or as_operator)(rows, kernel, wire, output, memory)

@@ -79,7 +79,7 @@ class Wire:
     carries: bool
     entry: Callable[[str], Any] | None
     # Rows are small, or the batch fails.
-    hopeful: bool = False
+    small: bool = False
     # How many kernels are below this one.
     depth: int = 0
 
@@ -91,7 +91,7 @@ TAIL = (NULL, TIME, ORDER, NOW, PARTITION, OFFSET)
 def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         packing = _Packing(wire)
-        if wire.hopeful:
+        if wire.small:
             batches = _small(batches)
         if wire.ordered:
             batches = in_order(batches)

@@ -1,9 +1,10 @@
-"""Programs that hope that Spark can read every record, without Python, and that rows are not large
-(see docs/design/0002)."""
+"""Programs that hope that Spark can read every record, without Python, and that rows are small (see
+docs/design/0002)."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -12,17 +13,39 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-# What Spark hands to Python at a time is no more bytes than this, or hope is lost.
-LARGE_BYTES = 64 * 1024**2
-BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
-_UNLIMITED = str(2**31 - 1)
+_NOT_PLAIN = "a record cannot be read in Spark's own way"
+_NOT_SMALL = "rows are too large not to be counted"
+
+# How many rows Spark hands to Python at a time, and how many bytes where it counts them.
+BATCH_ROWS = 10_000
+BATCH_BYTES = 64 * 1024**2
+BYTES_SETTING = "spark.sql.execution.arrow.maxBytesPerBatch"
+# So many bytes are small. A micro-batch of half a million such rows is 200 MiB, and some of Spark's
+# steps hand over all that a task has at once.
+SMALL_BYTES = 4 * 1024**2
+_UNCOUNTED = str(2**31 - 1)
 
 
 class HopeLostError(Exception):
-    """A record came that is not for a program that hopes. The batch has failed."""
+    """Something came that is not for a program that hopes. The batch has failed."""
 
-    def __init__(self, reason: str = "a record cannot be read in Spark's own way") -> None:
-        super().__init__(reason)
+
+@dataclass(frozen=True)
+class Hope:
+    """What a program counts on, so as to be faster: that records are `plain`, so that Spark reads
+    them and there is nothing to log; that rows are `small`."""
+
+    plain: bool = True
+    small: bool = True
+
+    def after(self, failure: Exception) -> Hope:
+        """What is left of it when a query has failed; all that Spark tells is a text, in which the
+        plan comes after the failure, and names what it might have failed for."""
+        text, _, _ = str(failure).partition("=== Streaming Query ===")
+        return Hope(self.plain and _NOT_PLAIN not in text, self.small and _NOT_SMALL not in text)
+
+
+ALL_HOPE, NO_HOPE = Hope(), Hope(plain=False, small=False)
 
 
 def must(condition: Column, value: Column) -> Column:
@@ -31,27 +54,22 @@ def must(condition: Column, value: Column) -> Column:
     A filter that looks at the row besides has to be the value of this one, not another one beside
     it: Spark may ask that first, and never come to this one.
     """
-    failure = F.raise_error(F.lit(f"{HopeLostError.__name__}: {HopeLostError()}"))
+    failure = F.raise_error(F.lit(f"{HopeLostError.__name__}: {_NOT_PLAIN}"))
     return F.when(condition, value).otherwise(failure)
 
 
 def must_be_small(rows: pa.RecordBatch) -> None:
-    """Fails the batch if these are many bytes."""
-    if rows.nbytes > LARGE_BYTES:
-        raise HopeLostError("rows are large")
+    """Fails the batch if what Spark handed over is many bytes."""
+    if rows.nbytes > SMALL_BYTES:
+        raise HopeLostError(_NOT_SMALL)
 
 
-def trust_in_small_rows(query: StreamingQuery) -> None:
+def leave_uncounted(query: StreamingQuery) -> None:
     """Spark no longer works out after each row how many bytes it holds for Python: that is a
-    quarter of the time it spends on a row. It still hands over no more than so many rows.
+    quarter of the time it spends on a row.
 
     Reaches into Spark: where that is built differently, it goes on counting.
     """
     with suppress(Py4JError):
         execution: Any = query._jsq
-        execution.streamingQuery().sparkSessionForStream().conf().set(BATCH_BYTES, _UNLIMITED)
-
-
-def is_lost(failure: Exception) -> bool:
-    """Whether a streaming query failed so; all that Spark tells is a text."""
-    return HopeLostError.__name__ in str(failure)
+        execution.streamingQuery().sparkSessionForStream().conf().set(BYTES_SETTING, _UNCOUNTED)

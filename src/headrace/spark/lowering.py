@@ -38,6 +38,7 @@ class Context:
     coalesce: bool = True
     native: n.Aggregate | None = None  # the aggregate that is left to Spark's own operator
     hopeful: bool = False  # no record needs Python to be decoded
+    small: bool = False  # rows are small
     function_settings: Mapping[str, object] = field(default_factory=dict)
     run_kernel: RunKernel = as_operator
     # Rows to be written tell which task they are of, by what does not change if they run again.

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.forks import forking_path
-from headrace.spark.hope import BATCH_BYTES, LARGE_BYTES
+from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
 from headrace.spark.lookups import know_classes
 from headrace.spark.package import DIRECTORY, write_package
 from headrace.spark.pools import ALLOCATIONS
@@ -68,8 +68,8 @@ _DEFAULTS = {
     "spark.scheduler.mode": "FAIR",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.optimizer.excludedRules": _USELESS_RULES,
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    BATCH_BYTES: str(LARGE_BYTES),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+    BYTES_SETTING: str(BATCH_BYTES),
     "spark.sql.codegen.cache.maxEntries": "1000",
     "spark.python.worker.reuse": "true",
     # PySpark would tell the JVM where in our code each expression was made: most of the calls.

@@ -70,7 +70,7 @@ class SinkTarget:
     Log entries and skipped records go to topics of their own, if there are such. With
     `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
     last `window_bytes` of a key are its window, which has no say in the choice of its partition.
-    If `hopeful`, large rows fail the batch: for tables, where writing again changes nothing.
+    If `small`, large rows fail the batch: for tables, where writing again changes nothing.
     """
 
     query: str
@@ -80,7 +80,7 @@ class SinkTarget:
     skipped_topic: str | None = None
     transactions: str | None = None
     window_bytes: int = 0
-    hopeful: bool = False
+    small: bool = False
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
@@ -96,7 +96,7 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
             for batch in batches:
                 if not batch.num_rows:
                     continue
-                if target.hopeful:
+                if target.small:
                     must_be_small(batch)
                 if FAILED in batch.schema.names:
                     failed += sum(batch.column(FAILED).to_pylist())

@@ -106,6 +106,7 @@ def _run(
         precedence=precedence,
         entry=KernelEntry(context.entries.query, step),
         depth=len(context.state) - 1,
+        small=context.small,
         run=context.run_kernel,
     )
 

@@ -70,8 +70,8 @@ class StreamedGround:
                 id=name,
                 statement=new.statement,
                 planned=new.planned,
-                build=lambda hopeful: persistent_program(
-                    self.world, name, node, settings, starts, checkpoint, hopeful
+                build=lambda hope: persistent_program(
+                    self.world, name, node, settings, starts, checkpoint, hope
                 ),
                 checkpoint=checkpoint,
                 overrides=new.settings,
