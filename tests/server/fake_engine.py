@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from decimal import Decimal
+from itertools import count
 
 from headrace.model import entities as e
 from headrace.model.errors import HeadraceError, StatementError
@@ -111,6 +112,7 @@ class FakeEngine:
     def __init__(self):
         self.requests = []
         self.queries = {}
+        self._numbers = count()  # several threads ask at once
         self.inserters = []
         self.printed = []
         self.healthy = True
@@ -185,7 +187,7 @@ class FakeEngine:
             raise StatementError("NO_SUCH does not exist.", request.text)
         if "BUG" in text:
             raise RuntimeError("secret detail")
-        query_id = f"q{len(self.queries)}"
+        query_id = f"q{next(self._numbers)}"
         if "EMIT" not in text:
             query = FakeQuery(query_id, QueryKind.PULL, ROWS)
         elif "LIMIT" in text:
