@@ -10,6 +10,7 @@ import pytest
 from scene import Scene, record
 
 from headrace.engine.engine import Engine
+from headrace.spark.hope import NO_HOPE
 from headrace.topics.records import RecordReader
 
 pytestmark = pytest.mark.heavy
@@ -64,7 +65,7 @@ def told(scene: Scene, query_id: str) -> Counter[str]:
 def is_native(engine: Engine, query_id: str) -> bool:
     query = engine.queries.get(query_id)
     assert query is not None and query.streaming is not None
-    return "Spark's aggregate" in str(query.build(False).state)
+    return "Spark's aggregate" in str(query.build(NO_HOPE).state)
 
 
 def test_both_ways_come_to_the_same_tables(scene, server):
