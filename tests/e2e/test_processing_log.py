@@ -124,6 +124,24 @@ def test_failures_in_front_of_an_aggregate_are_logged(scene, numbers):
             assert sorted(e.message["type"] for e in entries) == [0, 1], name
 
 
+def test_records_too_late_for_their_window_are_counted(scene):
+    scene.topic("belated")
+    scene.sql(
+        "CREATE STREAM BELATED (K STRING KEY, N INT) WITH (KAFKA_TOPIC='belated', "
+        "VALUE_FORMAT='JSON');"
+    )
+    times = [0, 60_000, 1_000, 2_000, 61_000]
+    scene.write("belated", *[record({"N": 1}, key="k", at=at) for at in times])
+    with scene.query(
+        """CREATE TABLE PUNCTUAL AS SELECT K, COUNT(*) AS C FROM BELATED
+             WINDOW TUMBLING (SIZE 10 SECONDS, GRACE PERIOD 5 SECONDS) GROUP BY K;"""
+    ) as query_id:
+        (entry,) = scene.log(query_id, 1)
+        assert entry.message["type"] == 1
+        assert entry.detail["errorMessage"].startswith("Skipping 2 records for expired window")
+        assert entry.logger == f"processing.{query_id}.Aggregate"
+
+
 def test_a_text_that_is_no_base64_is_logged(scene, numbers):
     with scene.query(
         "CREATE STREAM DECODED AS SELECT K, CAST(K AS BYTES) AS B, A FROM NUMBERS;"

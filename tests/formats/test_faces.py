@@ -14,6 +14,7 @@ from headrace.model.representation import spark_type
 from headrace.model.schema import Column
 from headrace.model.types import (
     BIGINT,
+    BOOLEAN,
     BYTES,
     DOUBLE,
     INTEGER,
@@ -100,6 +101,42 @@ def test_json(spark, seed):
     for row, data in zip(rows, written, strict=True):
         if data is not None:
             assert comparable(python.decode(data)) == comparable(row)
+
+
+BARE_TEXTS = (
+    b"0 -0 7 -7 00 01 -01 +1 1. .5 0.5 -0.5 -0.0 1e2 1E+2 1e-7 -0e1 1e400 0x1 1_0 12f 12d 1L NaN "
+    b"Infinity -Infinity 2147483647 2147483648 -2147483648 999999999 1234567890 999999999999999999 "
+    b"9223372036854775807 9223372036854775808 123456789012345678901234567890 0.1234567890123456789 "
+    b'true false TRUE True null NULL nul [1] {} {"a":1} "1" "1.5" "true" "null" "" " x'
+).split(b" ")
+BARE_TEXTS += [
+    *(b" 1", b"1 ", b"1\n", b"true\n", b"null\n", b'"a"\n', b"1 2", b"1,2", b'"a" "b"', b'"a","b"'),
+    *(b'"a\\nb"', b'"a\nb"', b'"a\x7fb"', b'"a\x01b"', b'"\\u00e5"', b'"\\"', b'"\\""', b'"a"b"'),
+    *('"å𝄞"'.encode(), '"\u2028"'.encode(), b'"\xff"', b"\xff", b"", b'"', b'""', "١".encode()),
+]
+BARE_VALUES = {
+    INTEGER: [0, -7, 2**31 - 1, -(2**31)],
+    BIGINT: [0, -7, 2**63 - 1, -(2**63)],
+    DOUBLE: [0.0, -0.0, 0.5, 1e10, 1e-5, 1e300, float("inf"), float("-inf"), float("nan")],
+    BOOLEAN: [True, False],
+    STRING: ["", "a b", 'a"b', "a\\b", "a\nb\x01", "\x7f", "å𝄞\u2028"],
+}
+
+
+@pytest.mark.parametrize("type_", BARE_VALUES, ids=str)
+def test_bare_json_values(spark, type_):
+    layout = Layout((Column("V", type_),), wrapped=False, topic="t")
+    format_ = FORMATS["JSON"]
+    python = format_.python(layout)
+    found = spark_decode(spark, format_, layout, BARE_TEXTS)
+    for text, result in zip(BARE_TEXTS, found, strict=True):
+        assert result == outcome(python.decode, text), text
+    natively = spark_decode_natively(spark, format_, layout, BARE_TEXTS)
+    for place, row in natively.items():
+        assert (row, None) == outcome(python.decode, BARE_TEXTS[place]), BARE_TEXTS[place]
+    assert BARE_TEXTS.index(b"null") in natively
+    rows = [{"V": value} for value in (*BARE_VALUES[type_], None)]
+    assert spark_encode(spark, format_, layout, rows) == [python.encode(row) for row in rows]
 
 
 @pytest.mark.parametrize("seed", range(4))

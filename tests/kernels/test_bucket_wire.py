@@ -37,7 +37,6 @@ def wire(sides=1, **options):
             (wires.ERRORS, ENTRIES),
             (wires.DEAD, pa.bool_()),
             (wires.ORDER, pa.int64()),
-            (wires.LATE, pa.int64()),
         ]
     )
     settings = {
@@ -48,7 +47,6 @@ def wire(sides=1, **options):
         "windowed": False,
         "buckets": 4,
         "timed": True,
-        "ordered": False,
         "coalesce": False,
         "has_errors": True,
         "carries": False,
@@ -57,31 +55,29 @@ def wire(sides=1, **options):
     return Wire(**{**settings, **options})
 
 
-def batch(rows, side=0, sides=1):
-    """Rows are (bucket, key, value, time, offset[, errors, dead, order])."""
+def batch(rows, side=0):
+    """Rows of a side are (bucket, key, value, time, offset[, errors, dead[, order]])."""
+    ordered = any(len(row) > 7 for row in rows)
     rows = [(*row, *(None, False, None)[len(row) - 5 :]) for row in rows]
     columns = {
         wires.BUCKET: pa.array([r[0] for r in rows], pa.int32()),
-        wires.SIDE: pa.array([side] * len(rows), pa.int32()),
         "k0": pa.array([r[1] for r in rows], pa.string()),
-        **{
-            f"v{i}_0": pa.array([r[2] if i == side else None for r in rows], pa.int64())
-            for i in range(sides)
-        },
+        f"v{side}_0": pa.array([r[2] for r in rows], pa.int64()),
         wires.TIME: pa.array([r[3] for r in rows], pa.int64()),
         wires.NULL: pa.array([r[2] is None for r in rows]),
         wires.PARTITION: pa.array([0] * len(rows), pa.int32()),
         wires.OFFSET: pa.array([r[4] for r in rows], pa.int64()),
         wires.ERRORS: pa.array([r[5] for r in rows], ENTRIES),
         wires.DEAD: pa.array([r[6] for r in rows]),
-        wires.ORDER: pa.array([r[7] for r in rows], pa.int64()),
     }
+    if ordered:
+        columns[wires.ORDER] = pa.array([r[7] for r in rows], pa.int64())
     return pa.RecordBatch.from_pydict(columns)
 
 
-def pack(wire_, *batches, sequence=0):
+def pack(wire_, *batches, sequence=0, side=0):
     parcels = {}
-    for packed in wires.packer(wire_)(iter(batches)):
+    for packed in wires.packer(wire_, side)(iter(batches)):
         for row in packed.to_pylist():
             row["sequence"] = sequence
             parcels.setdefault(row["bucket"], []).append(Parcel(**row))
@@ -111,8 +107,8 @@ def test_rows_reach_their_bucket_in_order_with_the_stream_time_of_the_task():
 
 def test_sequences_merge_by_stream_time_and_stay_in_order_within():
     w = wire(sides=2, timed=False)
-    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "a", 2, 5, 1), (0, "a", 3, 30, 2)], 0, 2))
-    right = pack(w, batch([(0, "a", 7, 10, 0), (0, "a", 8, 20, 1)], 1, 2), sequence=1)
+    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "a", 2, 5, 1), (0, "a", 3, 30, 2)]))
+    right = pack(w, batch([(0, "a", 7, 10, 0), (0, "a", 8, 20, 1)], 1), sequence=1, side=1)
     (label,) = left
     inbox = Inbox(w, [*right[label], *left[label]], NEVER)
     assert [(r[1], r[3]) for r in inbox.rows()] == [
@@ -169,7 +165,8 @@ def test_keys_of_any_type_and_number_have_a_last_row(type_, keys):
 
 
 def test_rows_of_an_earlier_kernel_are_put_back_in_order():
-    w = wire(ordered=True, timed=False)
+    w = wire(timed=False)
+    w = replace(w, sides=(replace(w.sides[0], ordered=True),))
     rows = [
         (0, "b", 1, 30, 2, None, False, 30),
         (0, "a", 2, 10, 0, None, False, 10),
@@ -208,18 +205,33 @@ def test_results_carry_the_place_of_the_row_that_caused_them():
         ("a", None, True, 5, 10),
         ("z", 9, False, 6, 10),
     ]
-    assert [(r[wires.DEAD], r[wires.ERRORS], r[wires.LATE]) for r in results[3:]] == [
-        (True, "no", None),
-        (True, None, 3),
+    assert [(r[wires.DEAD], r[wires.ERRORS]) for r in results[3:]] == [
+        (True, "no"),
+        (True, wires.skipping(3)),
     ]
+
+
+def test_results_tell_no_place_where_no_kernel_asks_for_it():
+    plain = wire()
+    unplaced = [field for field in plain.output if field.name not in wires.PLACE]
+    w = replace(plain, output=pa.schema(unplaced))
+    rows = [(0, "a", 1, 10, 5), (0, "b", 2, 8, 6, "broken", True)]
+    inbox = Inbox(w, pack(w, batch(rows))[wires.labels(4)[0]], NEVER)
+    list(inbox.rows())
+    out = Output()
+    out.rows = [(0, "a", (7,), 8)]
+    told = [("k", "v", wires.TIME, wires.NULL, wires.ERRORS, wires.DEAD)]
+    told += [tuple(r.values()) for r in unpack(w, inbox.results(out))]
+    assert told[0] == tuple(w.output.names)
+    assert told[1:] == [(None, None, 8, None, "broken", True), ("a", 7, 8, False, None, False)]
 
 
 def test_left_rows_are_carried_past_the_kernel():
     plain = wire()
     output = plain.output.insert(2, pa.field("w", pa.int64()))
     w = wire(sides=2, timed=False, carries=True, precedence=(1, 0), output=output)
-    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "b", None, 15, 1), (0, "c", 3, 30, 2)], 0, 2))
-    right = pack(w, batch([(0, "a", 7, 5, 0), (0, "c", 8, 20, 1)], 1, 2), sequence=1)
+    left = pack(w, batch([(0, "a", 1, 10, 0), (0, "b", None, 15, 1), (0, "c", 3, 30, 2)]))
+    right = pack(w, batch([(0, "a", 7, 5, 0), (0, "c", 8, 20, 1)], 1), sequence=1, side=1)
     (label,) = left
     inbox = Inbox(w, [*right[label], *left[label]], NEVER)
     rows = list(inbox.rows())
@@ -255,9 +267,11 @@ def test_rows_asked_for_key_by_key_meet_what_they_would_meet_row_by_row():
         parcels = []
         for task in range(2):
             begin = chance.choice([0, moments])
-            parts = [batch(rows(chance.randint(0, 6), begin, begin + moments), 0, 2)]
-            parts.append(batch(rows(chance.randint(0, 3), 0, moments), 1, 2))
-            parcels += pack(w, *parts, sequence=task).get(wires.labels(1)[0], [])
+            left = batch(rows(chance.randint(0, 6), begin, begin + moments))
+            right = batch(rows(chance.randint(0, 3), 0, moments), 1)
+            for side, part in enumerate((left, right)):
+                packed = pack(w, part, sequence=task, side=side)
+                parcels += packed.get(wires.labels(1)[0], [])
         inbox = Inbox(w, parcels, NEVER)
         expected = Output()
         kernel.open(Store(1)).run(inbox.rows(), expected)
@@ -302,5 +316,5 @@ def test_tasks_go_by_the_partition_they_read_whatever_their_number():
     rows = batch([(0, "a", 1, 10, 0), (1, "b", 2, 30, 1)])
     at = rows.schema.get_field_index(wires.PARTITION)
     read = rows.set_column(at, wires.PARTITION, pa.array([5, 5], pa.int32()))
-    (packed, _) = wires.packer(w)(iter([read]))
+    (packed, _) = wires.packer(w, 0)(iter([read]))
     assert set(packed.column("sequence").to_pylist()) == {5}

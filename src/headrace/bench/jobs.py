@@ -15,7 +15,9 @@ JSON = "value_format='JSON', wrap_single_values=true"
 BEGIN, EARLIER = 1_700_000_000_000, 1_600_000_000_000
 
 # Enough for Java to compile what runs often, on every side.
-WARM_UP_RECORDS = 300_000
+WARM_UP_RECORDS = 1_000_000
+# How often Spark's sides warm up: they have far more to compile, and share one JVM.
+SPARK_WARM_UPS = 2
 
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -28,7 +30,7 @@ class Size:
     warm_up: bool = False
 
     def for_warm_up(self) -> Size:
-        return Size(min(self.records // 2, WARM_UP_RECORDS), warm_up=True)
+        return Size(min(self.records, WARM_UP_RECORDS), warm_up=True)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,16 @@ _STRICT = {
 # A STRING field gets the text of whatever is there. Numbers come as Java prints doubles, which is
 # not how they were written; so a text like that may have been a number.
 _LIKE_A_DOUBLE = r"^-?\d+\.\d+(E-?\d+)?$|^-Infinity$"
+# A bare value that is plainly of its type needs no parser. What begins with -0 is an integer for
+# some and not for others; long numbers are left to those who know how they overflow.
+_BARE = {
+    "BOOLEAN": r"^(true|false)\z",
+    "INTEGER": r"^(0|-?[1-9]\d{0,8})\z",
+    "BIGINT": r"^(0|-?[1-9]\d{0,17})\z",
+    "DOUBLE": r"^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{1,17})([eE][+-]?\d{1,2})?\z",
+    "STRING": r'^"[^"\\\x00-\x1f]*"\z',
+}
+_ESCAPED = r'["\\\x00-\x1f]'
 _MAX_PRECISION = 38
 # With fewer spare digits than this, rounding in the parser could pass unseen.
 _SPARE_DIGITS = 10
@@ -85,8 +95,23 @@ def json_text(layout: Layout, row: SparkColumn) -> SparkColumn:
     value = row[layout.columns[0].name]
     if isinstance(layout.type, (Struct, Map, Array)):
         return F.to_json(value, options)
-    text = F.to_json(F.struct(value.alias("v")), options)
-    return F.when(value.isNotNull(), F.substr(text, F.lit(6), F.length(text) - 6))  # {"v":…}
+    return F.when(value.isNotNull(), _bare_text(base_name(layout.type), value, options))
+
+
+def _bare_text(type_: str, value: SparkColumn, options: dict[str, str]) -> SparkColumn:
+    """A value that is not null and has no parts, as JSON; there are shorter ways for most."""
+    whole = F.to_json(F.struct(value.alias("v")), options)
+    text = F.substr(whole, F.lit(6), F.length(whole) - 6)  # {"v":…}
+    match type_:
+        case "INTEGER" | "BIGINT" | "BOOLEAN":
+            return value.cast("string")
+        case "DOUBLE":
+            finite = F.abs(value) < float("inf")  # NaN is greater than all
+            return F.when(finite, value.cast("string")).otherwise(text)
+        case "STRING":
+            plain = ~value.rlike(_ESCAPED)
+            return F.when(plain, F.concat(F.lit('"'), value, F.lit('"'))).otherwise(text)
+    return text
 
 
 @dataclass(frozen=True)
@@ -112,6 +137,9 @@ class JsonParser:
         self._telling = _telling_names(type_) if any_case else []
 
     def attempt(self, text: SparkColumn) -> SparkColumn:
+        if (bare := _BARE.get(base_name(self._type))) is not None:
+            value = F.when(text != "null", self._bare(text)).alias(_ENVELOPE)
+            return F.when(text.rlike(f"{bare}|^null\\z"), F.struct(value))
         if isinstance(self._type, Struct):
             fields = _parse_fields(self._type)
         else:
@@ -127,10 +155,20 @@ class JsonParser:
         parsed_lower = F.from_json(text, lower, _STRICT).cast(declared)
         return F.when(self._as_declared(text), parsed).otherwise(parsed_lower)
 
+    def _bare(self, text: SparkColumn) -> SparkColumn:
+        """A text that is plainly of its type, as a value."""
+        if self._type == STRING:
+            return F.substr(text, F.lit(2), F.length(text) - 2)
+        return text.cast(spark_type(self._type))
+
     def _as_declared(self, text: SparkColumn) -> SparkColumn:
         return reduce(or_, (text.contains(name) for name in self._telling))
 
     def settle(self, attempt: SparkColumn, text: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
+        if base_name(self._type) in _BARE:
+            # Of texts whose bytes are none, Spark may find what is not there.
+            unsure = attempt.isNull() | ~F.is_valid_utf8(text)
+            return attempt[_ENVELOPE], F.coalesce(unsure, F.lit(False))
         unsure = attempt.isNull() | attempt[_CORRUPT].isNotNull() | ~F.is_valid_utf8(text)
         if isinstance(self._type, Struct):
             settled = self._settle_struct(self._type, attempt, text)

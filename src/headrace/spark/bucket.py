@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from itertools import islice
 from typing import Any, cast
 
@@ -74,14 +75,16 @@ def apply_kernel(
     memory: int = DEFAULT_MEMORY,
     depth: int = 0,
     small: bool = False,
+    placed: bool = True,
     run: RunKernel | None = None,
 ) -> DataFrame:
     """The kernel's output as rows.
 
     They have the columns `key`, then ($windowstart, $windowend) if the kernel's output is
-    windowed, then `values`, $time, $null, $partition, $offset (of the record that caused the row),
-    $errors and $dead (if the inputs have them, or there is `entry`), $order and $late. Rows of one
-    key leave in order. Inputs' log entries leave on dead rows of their own.
+    windowed, then `values`, $time, $null, and $errors and $dead (if the inputs have them, or there
+    is `entry`). If they are to be `placed`, for a kernel behind this one, they have $partition,
+    $offset and $order of the record that caused them too. Rows of one key leave in order. Inputs'
+    log entries leave on dead rows of their own.
 
     `coalesce` keeps only a batch's last row for each key. `precedence` says which side goes first
     among rows of the same time (as given, unless told). `entry` makes a log entry, a line of
@@ -89,15 +92,8 @@ def apply_kernel(
     rows fail the batch. `run` is who runs it; Spark, unless told.
     """
     has_errors = entry is not None or any(wires.ERRORS in i.rows.columns for i in inputs)
-    ordered = any(wires.ORDER in i.rows.columns for i in inputs)
-    sides = [
-        _side(each, number, kernel, buckets, ordered, alone=len(inputs) == 1)
-        for number, each in enumerate(inputs)
-    ]
-    rows = sides[0].rows
-    for side in sides[1:]:
-        rows = rows.unionByName(side.rows, allowMissingColumns=True)
-    output = _output_type(kernel, key, values, inputs, has_errors)
+    sides = [_side(each, number, kernel, buckets) for number, each in enumerate(inputs)]
+    output = _output_type(kernel, key, values, inputs, has_errors, placed)
     wire = Wire(
         sides=tuple(side.wire for side in sides),
         precedence=tuple(precedence or range(len(sides))),
@@ -106,7 +102,6 @@ def apply_kernel(
         windowed=kernel.windowed,
         buckets=buckets,
         timed=kernel.timed,
-        ordered=ordered,
         coalesce=coalesce,
         has_errors=has_errors,
         carries=kernel.carries,
@@ -114,18 +109,23 @@ def apply_kernel(
         small=small,
         depth=depth,
     )
-    return (run or as_operator)(rows, kernel, wire, output, memory)
+    return (run or as_operator)([side.rows for side in sides], kernel, wire, output, memory)
 
 
-# Runs a kernel over rows; `StructType` is the type of its output, the number bounds its memory.
-RunKernel = Callable[[DataFrame, KernelSpec, Wire, StructType, int], DataFrame]
+# Runs a kernel over the rows of its sides; `StructType` is the type of its output, the number
+# bounds its memory.
+RunKernel = Callable[[Sequence[DataFrame], KernelSpec, Wire, StructType, int], DataFrame]
 
 
 def as_operator(
-    rows: DataFrame, kernel: KernelSpec, wire: Wire, output: StructType, memory: int
+    sides: Sequence[DataFrame], kernel: KernelSpec, wire: Wire, output: StructType, memory: int
 ) -> DataFrame:
     """On streaming rows: as a stateful operator of Spark."""
-    packed = rows.mapInArrow(wires.packer(wire), wires.PARCEL)
+    # Each side for itself, so that none carries nulls for the columns of the other.
+    packed = reduce(
+        DataFrame.unionAll,
+        (rows.mapInArrow(wires.packer(wire, i), wires.PARCEL) for i, rows in enumerate(sides)),
+    )
     with _worker_pool("state"):
         run = packed.groupBy("bucket").transformWithState(
             statefulProcessor=BucketProcessor(kernel, wire, memory),
@@ -136,12 +136,15 @@ def as_operator(
     return run.mapInArrow(wires.unpacker(wire.output), output)
 
 
-def in_order_by(rows: DataFrame, key: Sequence[Column]) -> DataFrame:
-    """A kernel's output with the rows of each `key` in the order of the rows that caused them.
+def in_order_by(rows: DataFrame, key: Sequence[Column], placed: bool = True) -> DataFrame:
+    """A kernel's output with the rows of each `key` in the order of the rows that caused them,
+    which they go on telling if they are to be `placed`.
 
     Needed where that key is not the one by which the kernel had its buckets.
     """
-    return rows.repartition(*key).mapInArrow(wires.in_order, rows.schema)
+    kept = [f for f in rows.schema if placed or f.name not in wires.PLACE]
+    spread = rows.repartition(*key)
+    return spread.mapInArrow(wires.sorter([f.name for f in kept]), StructType(kept))
 
 
 @dataclass(frozen=True)
@@ -150,9 +153,7 @@ class _Side:
     wire: SideWire
 
 
-def _side(
-    input: Input, number: int, kernel: KernelSpec, buckets: int, ordered: bool, alone: bool
-) -> _Side:
+def _side(input: Input, number: int, kernel: KernelSpec, buckets: int) -> _Side:
     """Every column costs, even if it holds nothing: those that packing can do without stay out."""
     speaks = wires.ERRORS in input.rows.columns
     hopes = speaks and input.hopeful and wires.ORDER not in input.rows.columns
@@ -161,13 +162,10 @@ def _side(
     values = [c.alias(f"v{number}_{i}") for i, c in enumerate(input.values)]
     whole = kernel.ignores_keyless and not has_errors  # then no row is without values
     named = (wires.TIME, *(() if whole else (wires.NULL,)), wires.PARTITION, wires.OFFSET)
+    ordered = wires.ORDER in input.rows.columns
+    named += (wires.ORDER,) if ordered else ()
+    named += (wires.ERRORS, wires.DEAD) if has_errors else ()
     tail = [F.col(f"`{n}`") for n in named]
-    if ordered:
-        known = wires.ORDER in input.rows.columns
-        order = F.col(f"`{wires.ORDER}`") if known else F.lit(None).cast("bigint")
-        tail.append(order.alias(wires.ORDER))
-    if has_errors:
-        tail += [F.col(f"`{n}`") for n in (wires.ERRORS, wires.DEAD)]
     bucket = F.pmod(F.hash(*input.key), F.lit(buckets)) if buckets > 1 else F.lit(0)
     source, counts = input.rows, F.lit(True)
     if kernel.ignores_keyless:
@@ -176,12 +174,10 @@ def _side(
         counts = must(~F.col(f"`{wires.DEAD}`") & F.col(f"`{wires.ERRORS}`").isNull(), counts)
     if hopes or kernel.ignores_keyless:
         source = source.where(counts)
-    place = [bucket.alias(wires.BUCKET), *([] if alone else [F.lit(number).alias(wires.SIDE)])]
-    rows = source.select(*place, *keys, *values, *tail)
-    first, width = len(place), len(keys) + len(values)
+    rows = source.select(bucket.alias(wires.BUCKET), *keys, *values, *tail)
     types = {f.name: f for f in rows.schema.fields}
     parcel = [
-        *rows.schema.fields[first : first + width],
+        *rows.schema.fields[1 : 1 + len(keys) + len(values)],
         StructField(wires.NULL, BooleanType()),
         types[wires.TIME],
         StructField(wires.ORDER, LongType()),
@@ -190,7 +186,8 @@ def _side(
         types[wires.OFFSET],
     ]
     schema = to_arrow_schema(StructType(parcel), timezone="UTC")
-    return _Side(rows, SideWire(schema, len(keys), len(values), kernel.whole_keys, input.latest))
+    wire = SideWire(schema, len(keys), len(values), kernel.whole_keys, input.latest, ordered)
+    return _Side(rows, wire)
 
 
 def _counts(input: Input, has_errors: bool) -> Column:
@@ -210,10 +207,16 @@ def _output_type(
     values: Sequence[StructField],
     inputs: Sequence[Input],
     has_errors: bool,
+    placed: bool,
 ) -> StructType:
     window = [
         StructField(wires.WINDOW_START, LongType()),
         StructField(wires.WINDOW_END, LongType()),
+    ]
+    place = [
+        StructField(wires.PARTITION, IntegerType()),
+        StructField(wires.OFFSET, LongType()),
+        StructField(wires.ORDER, LongType()),
     ]
     errors = [
         next(
@@ -229,12 +232,9 @@ def _output_type(
             *values,
             StructField(wires.TIME, LongType()),
             StructField(wires.NULL, BooleanType()),
-            StructField(wires.PARTITION, IntegerType()),
-            StructField(wires.OFFSET, LongType()),
             *(StructField(e.name, e.dataType) for e in errors),
             *([StructField(wires.DEAD, BooleanType())] if has_errors else []),
-            StructField(wires.ORDER, LongType()),
-            StructField(wires.LATE, LongType()),
+            *(place if placed else []),
         ]
     )
 

@@ -23,15 +23,14 @@ from headrace.spark.hope import must_be_small
 from headrace.spark.kernels.kernel import LEFT, Output, Row, Values, freeze
 
 # Columns of every row that goes into a kernel, beside key and values.
-BUCKET, SIDE = "$bucket", "$side"
+BUCKET = "$bucket"
 TIME, NULL, PARTITION, OFFSET = "$time", "$null", "$partition", "$offset"
 # The place of a row in the order of all rows: the stream time when its record was read.
 ORDER = "$order"
+PLACE = (PARTITION, OFFSET, ORDER)
 NOW = "$now"
 # Rows that are only there for their log entries, and the entries.
 ERRORS, DEAD = "$errors", "$dead"
-# How many rows a kernel dropped because they came too late (on a dead row of its own).
-LATE = "$late"
 WINDOW_START, WINDOW_END = "$windowstart", "$windowend"
 
 # What a parcel is.
@@ -51,7 +50,8 @@ class SideWire:
     """One input: the Arrow schema of its parcels; its first `keys` columns are the key.
 
     With `whole_keys` a key of which any column is null is no key, else one that is null throughout.
-    With `latest` a batch's last row of each key stands for all of them.
+    With `latest` a batch's last row of each key stands for all of them. If `ordered`, rows come
+    from another kernel, and tell their order.
     """
 
     schema: pa.Schema
@@ -59,6 +59,7 @@ class SideWire:
     values: int
     whole_keys: bool = False
     latest: bool = False
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,6 @@ class Wire:
     windowed: bool
     buckets: int
     timed: bool
-    ordered: bool
     coalesce: bool
     has_errors: bool
     carries: bool
@@ -88,12 +88,17 @@ class Wire:
 TAIL = (NULL, TIME, ORDER, NOW, PARTITION, OFFSET)
 
 
-def packer(wire: Wire) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+Step = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def packer(wire: Wire, side: int) -> Step:
+    """Packs the rows of one side."""
+
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        packing = _Packing(wire)
+        packing = _Packing(wire, side)
         if wire.small:
             batches = _small(batches)
-        if wire.ordered:
+        if wire.sides[side].ordered:
             batches = in_order(batches)
         for batch in batches:
             if batch.num_rows:
@@ -111,12 +116,13 @@ def _small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class _Packing:
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, side: int) -> None:
         self._wire = wire
+        self._side = side
         self._sequence: int | None = None
         self._number = 0
         self._labels = np.array(labels(wire.buckets), dtype=np.int32)
-        self._times: dict[int, int] = {}
+        self._time: int | None = None
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         if self._sequence is None:
@@ -126,33 +132,25 @@ class _Packing:
             if passed is not None:
                 data = passed.serialize().to_pybytes()
                 yield (int(self._labels[0]), self._sequence, self._next(), PASSED, 0, data)
-        if not batch.num_rows:
-            return
-        if SIDE not in batch.schema.names:  # there is only one
-            yield from self._split(self._clocked(batch, 0), 0)
-            return
-        sides = batch.column(SIDE).to_numpy(zero_copy_only=False)
-        for side in np.unique(sides).tolist():
-            mine = batch if (sides == side).all() else batch.filter(pa.array(sides == side))
-            yield from self._split(self._clocked(mine, side), side)
+        if batch.num_rows:
+            yield from self._split(self._clocked(batch))
 
-    def _clocked(self, batch: pa.RecordBatch, side: int) -> dict[str, pa.Array]:
+    def _clocked(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
         """The rows' columns, with the stream time of each row."""
         now = np.maximum.accumulate(batch.column(TIME).to_numpy(zero_copy_only=False))
-        if side in self._times:
-            now = np.maximum(now, self._times[side])
-        self._times[side] = int(now[-1])
+        if self._time is not None:
+            now = np.maximum(now, self._time)
+        self._time = int(now[-1])
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns[NOW] = pa.array(now)
         if NULL not in columns:
             columns[NULL] = pa.array(np.zeros(batch.num_rows, dtype=bool))
-        if ORDER not in columns or columns[ORDER].null_count == batch.num_rows:
-            columns[ORDER] = columns[NOW]
+        columns.setdefault(ORDER, columns[NOW])
         return columns
 
-    def _split(self, columns: dict[str, pa.Array], side: int) -> Iterator[tuple[Any, ...]]:
+    def _split(self, columns: dict[str, pa.Array]) -> Iterator[tuple[Any, ...]]:
         """A parcel for each bucket that has rows, which stay in order."""
-        schema = self._wire.sides[side].schema
+        schema = self._wire.sides[self._side].schema
         # Small numbers are sorted in a tenth of the time.
         small = np.min_scalar_type(self._wire.buckets - 1)
         buckets = columns[BUCKET].to_numpy(zero_copy_only=False).astype(small)
@@ -164,14 +162,15 @@ class _Packing:
         for bucket, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
             data = rows.slice(start, end - start).serialize().to_pybytes()
             label = int(self._labels[bucket])
-            yield (label, self._sequence, self._next(), ROWS, side, data)
+            yield (label, self._sequence, self._next(), ROWS, self._side, data)
 
     def ticks(self) -> Iterator[tuple[Any, ...]]:
-        """Tells every bucket how far time came on each side."""
-        for side, time in self._times.items():
-            data = str(time).encode()
-            for label in self._labels.tolist():
-                yield (label, self._sequence or 0, self._next(), TICK, side, data)
+        """Tells every bucket how far time came."""
+        if self._time is None:
+            return
+        data = str(self._time).encode()
+        for label in self._labels.tolist():
+            yield (label, self._sequence or 0, self._next(), TICK, self._side, data)
 
     def _part_dead(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Rows that have log entries leave their entries here; what is alive goes on without."""
@@ -204,7 +203,7 @@ def _sequence(batch: pa.RecordBatch) -> int:
     Spark numbers the partitions of a topic in one order when it first runs a batch and in another
     when it runs it again after a restart. Tasks behind a shuffle keep their numbers.
     """
-    if ORDER not in batch.schema.names or batch.column(ORDER).null_count == batch.num_rows:
+    if ORDER not in batch.schema.names:
         return int(batch.column(PARTITION)[0].as_py() or 0)
     context = TaskContext.get()
     return context.partitionId() if context is not None else 0
@@ -219,21 +218,25 @@ def _parcels(rows: Iterable[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 def in_order(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of an earlier kernel come bucket by bucket; this puts them back in their order.
-
-    Rows straight from a topic are in order, and have none yet.
-    """
+    """Rows of an earlier kernel come bucket by bucket; this puts them back in their order."""
     held = [batch for batch in batches if batch.num_rows]
     if not held:
         return
     table = pa.Table.from_batches(held)
-    if table.column(ORDER).null_count == table.num_rows:
-        yield from held
-        return
     keys = [table.column(name).to_numpy() for name in (OFFSET, PARTITION, ORDER)]
     keys = [np.nan_to_num(k, nan=-1).astype(np.int64) for k in keys]
     table = table.take(pa.array(np.lexsort(keys)))
     yield from table.combine_chunks().to_batches()
+
+
+def sorter(names: Sequence[str]) -> Step:
+    """Puts rows in their order; of their columns, these are left."""
+
+    def sort(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in in_order(batches):
+            yield batch.select(names)
+
+    return sort
 
 
 @dataclass(frozen=True)
@@ -392,7 +395,7 @@ class Inbox:
             yield self._encode(rows[start : start + _OUTPUT_ROWS])
         if out.matches:
             yield from self._encode_matches(out.matches)
-        if (out.late or out.failures) and self._wire.has_errors:
+        if (out.late or out.failures) and self._wire.entry is not None:
             yield self._speak(out)
 
     def _encode(self, rows: Sequence[tuple[int, Any, Any, int]]) -> bytes:
@@ -452,7 +455,8 @@ class Inbox:
 
     def _width(self, before: int) -> int:
         """How many columns of values the kernel says, behind those before."""
-        return len(self._wire.output) - before - (6 + 2 * self._wire.has_errors)
+        first: int = self._wire.output.get_field_index(TIME)
+        return first - before
 
     def _batch(
         self, columns: list[Any], fields: Mapping[str, Callable[[], Any]], count: int
@@ -462,7 +466,6 @@ class Inbox:
         none_said = {
             ERRORS: lambda: pa.nulls(count, wire.output.field(ERRORS).type),
             DEAD: lambda: np.zeros(count, dtype=bool),
-            LATE: lambda: pa.nulls(count, pa.int64()),
         }
         fields = {**fields, **none_said}
         columns = columns + [fields[name]() for name in wire.output.names[len(columns) :]]
@@ -496,13 +499,12 @@ class Inbox:
     def _speak(self, out: Output) -> bytes:
         """Dead rows: one for each failure, one with the number of late rows."""
         wire = self._wire
-        make = wire.entry or (lambda message: None)
-        said = [make(message) for _, message in out.failures if wire.entry]
-        late: list[int | None] = [None] * len(said)
+        assert wire.entry is not None
+        said = [wire.entry(message) for _, message in out.failures]
         if out.late:
-            said, late = [*said, None], [*late, out.late]
+            said.append(wire.entry(skipping(out.late)))
         count = len(said)
-        given: dict[str, Any] = {ERRORS: said, DEAD: [True] * count, LATE: late}
+        given: dict[str, Any] = {ERRORS: said, DEAD: [True] * count}
         given[TIME] = [max(self.times)] * count
         arrays = [
             pa.array(given[field.name], type=field.type)
@@ -513,6 +515,12 @@ class Inbox:
         batch = pa.RecordBatch.from_arrays(arrays, schema=wire.output)
         data: bytes = batch.serialize().to_pybytes()
         return data
+
+
+def skipping(late: int) -> str:
+    """What the log says of rows that came too late."""
+    rows = "1 record" if late == 1 else f"{late} records"
+    return f"Skipping {rows} for expired window: later than the window's end and its grace period."
 
 
 def _whole(keys: list[pa.Array]) -> list[pa.Array]:
@@ -593,7 +601,7 @@ def _values(table: pa.Table, first: int, count: int) -> list[Any]:
     return values
 
 
-def unpacker(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def unpacker(schema: pa.Schema) -> Step:
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for data in batch.column(0):

@@ -6,7 +6,7 @@ The functions are in `stateless` and `stateful`; `program` brings them together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeVar
 
@@ -39,12 +39,17 @@ class Context:
     native: n.Aggregate | None = None  # the aggregate that is left to Spark's own operator
     hopeful: bool = False  # no record needs Python to be decoded
     small: bool = False  # rows are small
+    feeds_kernel: bool = False  # a kernel is behind, and wants to know the place of each row
     function_settings: Mapping[str, object] = field(default_factory=dict)
     run_kernel: RunKernel = as_operator
     # Rows to be written tell which task they are of, by what does not change if they run again.
     tells_task: bool = False
     # What the lowered steps remember, in order; lowering adds to it.
     state: list[str] = field(default_factory=list)
+
+
+def feeding_kernel(context: Context) -> Context:
+    return context if context.feeds_kernel else replace(context, feeds_kernel=True)
 
 
 N = TypeVar("N", bound=n.Node)

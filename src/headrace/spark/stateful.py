@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -33,6 +33,7 @@ from headrace.spark.kernels.table_aggregate import GroupChanges, TableAggregate
 from headrace.spark.kernels.table_join import TableTableJoin
 from headrace.spark.lowering import (
     Context,
+    feeding_kernel,
     is_live,
     lower_node,
     lowers,
@@ -63,13 +64,15 @@ TABLE_FIRST = (1, 0)
 class Part:
     """One input of a kernel: rows, the key they meet by, and the values it sees, with types.
 
-    Of a `table`, keyed by its primary key, updates may coalesce before the kernel sees them.
+    Of a `table`, keyed by its primary key, updates may coalesce before the kernel sees them. What
+    only `passes` by the kernel is not part of its state.
     """
 
     rows: DataFrame
     key: Sequence[Column]
     values: Sequence[Column]
     table: bool = False
+    passes: bool = False
 
 
 def _run(
@@ -83,14 +86,17 @@ def _run(
     precedence: Sequence[int] | None = None,
     coalesce: bool = False,
     keeps_rows: bool = False,
+    placed: bool = False,
 ) -> DataFrame:
     """The kernel's output: columns `k0…`, `v0…`, the window if it has one, and what rows carry.
 
-    A kernel that `keeps_rows` of its input cannot go on with rows of other columns.
+    A kernel that `keeps_rows` of its input cannot go on with rows of other columns. Rows tell their
+    place if there is another kernel behind this one, or if they are to be `placed`.
     """
     state = f"{kernel.layout}, {context.buckets} buckets"
     if keeps_rows:
-        columns = (part.rows.select(*part.values).schema.simpleString() for part in parts)
+        kept = (part for part in parts if not part.passes)
+        columns = (part.rows.select(*part.values).schema.simpleString() for part in kept)
         state += f" of {' and '.join(columns)}"
     context.state.append(state)  # steps below this one have been lowered before it
     return apply_kernel(
@@ -107,12 +113,13 @@ def _run(
         entry=KernelEntry(context.entries.query, step),
         depth=len(context.state) - 1,
         small=context.small,
+        placed=placed or context.feeds_kernel,
         run=context.run_kernel,
     )
 
 
-def _types(schema: Schema) -> list[DataType]:
-    return [spark_type(c.type) for c in schema]
+def _types(columns: Iterable[Named]) -> list[DataType]:
+    return [spark_type(c.type) for c in columns]
 
 
 def _columns(schema: Schema) -> list[Column]:
@@ -136,7 +143,7 @@ def _suppress(node: n.Suppress, context: Context) -> DataFrame:
 
 
 def _aggregated(node: n.Aggregate, context: Context, final: bool) -> DataFrame:
-    rows = lower_node(node.input, context)
+    rows = lower_node(node.input, feeding_kernel(context))
     prepared = arguments(node, rows, context)
     key_types = [spark_type(k.column.type) for k in node.keys]
     carried_types = [spark_type(r.column.type) for r in node.required]
@@ -268,6 +275,7 @@ def _table_aggregate(
         group_types,
         [IntegerType(), *arg_types, *arg_types],
         keeps_rows=True,
+        placed=True,
     )
     messages = [column(f"v{i}") for i in range(1 + 2 * len(values))]
     keys = [column(f"k{i}") for i in range(len(group))]
@@ -403,13 +411,22 @@ def _sides(node: n.Join, context: Context) -> tuple[Part, Part]:
     """Both inputs, keyed by what they meet by; keys that could not be worked out are dead rows."""
     parts = []
     for side, expression in ((node.left, node.left_key), (node.right, node.right_key)):
-        rows = lower_node(side, context)
+        rows = lower_node(side, feeding_kernel(context))
         keyed = n.Selected(Named("$join", expression.type), expression)
         columns, entries = selected_columns((keyed,), context, "Join", side.schema)
         ready = select(rows, [*_columns(side.schema), *columns], errors=with_entries(entries))
         window = _window_of(rows, next(n.sources(node.left)).window)
-        parts.append(Part(ready, [column("$join"), *window], _columns(side.schema)))
+        values = [column(c.name) for c in _joined_columns(node, side)]
+        parts.append(Part(ready, [column("$join"), *window], values))
     return parts[0], parts[1]
+
+
+def _joined_columns(node: n.Join, side: n.Node) -> list[Named]:
+    """What of a side's row is in the result, beside the key by which the result goes."""
+    there = {c.name for c in node.schema}
+    if isinstance(node, n.ForeignKeyJoin):
+        there -= {c.name for c in node.left.schema.key}
+    return [c for c in side.schema if c.name in there and c.name != node.key.name]
 
 
 def _window_of(rows: DataFrame, as_in: WindowedKey | None = None) -> list[Column]:
@@ -440,55 +457,54 @@ def _joined(
             replace(p, key=p.key[:1], table=p.table and len(p.key) == 1) for p in (left, right)
         )
     key_types = [spark_type(node.left_key.type)] + ([spark_type(BIGINT)] * 2 if windowed else [])
-    values = [*_types(node.left.schema), *_types(node.right.schema)]
     out = _run(
         context,
         type(node).__name__,
         [left, right],
         kernel,
         key_types,
-        values,
+        [t for side in (node.left, node.right) for t in _types(_joined_columns(node, side))],
         precedence=precedence,
         coalesce=context.coalesce and left.table and right.table,
         keeps_rows=True,
     )
     if windowed:
         out = out.withColumns({WINDOW_START: column("k1"), WINDOW_END: column("k2")})
-    return _named_join(node, out, [column("k0")])
+    return _named_join(node, out, {node.key.name: column("k0")})
 
 
-def _named_join(node: n.Join, out: DataFrame, key: Sequence[Column]) -> DataFrame:
-    both = (*node.left.schema, *node.right.schema)
-    at = {c.name: column(f"v{i}") for i, c in enumerate(both)}
-    if node.key.name not in at or not isinstance(node, n.ForeignKeyJoin):
-        at[node.key.name] = key[0]
+def _named_join(node: n.Join, out: DataFrame, keys: dict[str, Column]) -> DataFrame:
+    both = (*_joined_columns(node, node.left), *_joined_columns(node, node.right))
+    at = {c.name: column(f"v{i}") for i, c in enumerate(both)} | keys
     return select(out, [at[c.name].alias(c.name) for c in node.schema])
 
 
 @lowers(n.StreamStreamJoin)
 def _stream_stream(node: n.StreamStreamJoin, context: Context) -> DataFrame:
-    widths = len(node.left.schema), len(node.right.schema)
+    left, right = _sides(node, context)
+    widths = len(left.values), len(right.values)
     kernel = StreamStreamJoin.of(
         node.type.value, widths, node.before_ms, node.after_ms, node.grace_ms
     )
-    return _joined(node, _sides(node, context), kernel, context)
+    return _joined(node, (left, right), kernel, context)
 
 
 @lowers(n.StreamTableJoin)
 def _stream_table(node: n.StreamTableJoin, context: Context) -> DataFrame:
-    kernel = StreamTableJoin(node.type is n.JoinType.LEFT, len(node.right.schema))
-    return _joined(node, _sides(node, context), kernel, context, TABLE_FIRST)
+    left, right = _sides(node, context)
+    kernel = StreamTableJoin(node.type is n.JoinType.LEFT, len(right.values))
+    return _joined(node, (replace(left, passes=True), right), kernel, context, TABLE_FIRST)
 
 
 @lowers(n.TableTableJoin)
 def _table_table(node: n.TableTableJoin, context: Context) -> DataFrame:
+    left, right = (replace(part, table=True) for part in _sides(node, context))
     kernel = TableTableJoin(
-        len(node.left.schema),
-        len(node.right.schema),
+        len(left.values),
+        len(right.values),
         left_outer=node.type in (n.JoinType.LEFT, n.JoinType.OUTER),
         right_outer=node.type in (n.JoinType.RIGHT, n.JoinType.OUTER),
     )
-    left, right = (replace(part, table=True) for part in _sides(node, context))
     return _joined(node, (left, right), kernel, context)
 
 
@@ -499,7 +515,9 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
     primary = node.left.schema.key
     key_types = [spark_type(c.type) for c in primary]
     foreign = [spark_type(node.left_key.type)]
-    left_types, right_types = _types(node.left.schema), _types(node.right.schema)
+    left_types, right_types = (
+        _types(_joined_columns(node, side)) for side in (node.left, node.right)
+    )
     primary_key = [column(c.name) for c in primary]
     references = _run(
         context,
@@ -508,6 +526,7 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
         References(len(primary), 1, len(left_types), outer),
         foreign,
         [IntegerType(), *key_types, *left_types],
+        placed=True,
     )
     messages = [column(f"v{i}") for i in range(1 + len(primary) + len(left_types))]
     joined = _run(
@@ -522,13 +541,11 @@ def _foreign_key(node: n.ForeignKeyJoin, context: Context) -> DataFrame:
         [*left_types, *right_types],
         coalesce=context.coalesce,
         keeps_rows=True,
+        placed=True,
     )
-    keys = [column(f"k{i}") for i in range(len(primary))]
-    ordered = in_order_by(joined, keys)
-    both = (*node.left.schema, *node.right.schema)
-    at = {c.name: column(f"v{i}") for i, c in enumerate(both)}
-    at |= {c.name: k for c, k in zip(primary, keys, strict=True)}
-    return select(ordered, [at[c.name].alias(c.name) for c in node.schema])
+    keys = {c.name: column(f"k{i}") for i, c in enumerate(primary)}
+    ordered = in_order_by(joined, list(keys.values()), placed=context.feeds_kernel)
+    return _named_join(node, ordered, keys)
 
 
 # ---------------------------------------------------------------------------------- tables

@@ -31,6 +31,7 @@ from headrace.spark.expressions import lower
 from headrace.spark.hope import must
 from headrace.spark.lowering import (
     Context,
+    feeding_kernel,
     is_live,
     lower_node,
     lowers,
@@ -211,7 +212,8 @@ def _record_time(node: n.ReadSource | n.Write, at: Mapping[str, Column]) -> Fall
 
 @lowers(n.Filter)
 def _filter(node: n.Filter, context: Context) -> DataFrame:
-    rows = lower_node(node.input, context)
+    is_table = node.kind is SourceKind.TABLE
+    rows = lower_node(node.input, feeding_kernel(context) if is_table else context)
     predicate = lower(node.predicate)
     passes = F.coalesce(predicate.value, F.lit(False)) & ~column(NULL)
     columns = [column(c.name) for c in node.schema]
@@ -226,7 +228,7 @@ def _filter(node: n.Filter, context: Context) -> DataFrame:
             *context.entries.skipped(step_name(node), reason, rows.columns),
         ]
         failed = reason.isNotNull()
-    if node.kind is SourceKind.TABLE:
+    if is_table:
         filtered = select(rows, columns, null=~(passes & ~failed), errors=with_entries(errors))
         return only_seen(filtered, node, context)
     kept = rows.where(column(DEAD) | failed | passes)

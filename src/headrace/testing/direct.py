@@ -168,14 +168,23 @@ class _Steps:
         self._at = 0
 
     def run(
-        self, rows: DataFrame, kernel: KernelSpec, wire: Wire, output: StructType, memory: int
+        self,
+        sides: Sequence[DataFrame],
+        kernel: KernelSpec,
+        wire: Wire,
+        output: StructType,
+        memory: int,
     ) -> DataFrame:
         """Runs the kernel on the rows; the result is a local table again."""
         if self._at == len(self._states):
             self._states.append(_Cells())
         cells = self._states[self._at]
         self._at += 1
-        parcels = _parcels(packer(wire), rows.toArrow().to_batches())
+        parcels = [
+            parcel
+            for i, rows in enumerate(sides)
+            for parcel in _parcels(packer(wire, i), rows.toArrow().to_batches())
+        ]
         results = run_bucket(kernel, wire, cells, Memory(0), parcels) if parcels else []
         packed = pa.RecordBatch.from_pydict({"data": pa.array(results, pa.binary())})
         batches = list(unpacker(wire.output)(iter([packed])))
