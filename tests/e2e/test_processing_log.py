@@ -127,7 +127,7 @@ def test_failures_in_front_of_an_aggregate_are_logged(scene, numbers):
 def test_records_too_late_for_their_window_are_counted(scene):
     scene.topic("belated")
     scene.sql(
-        "CREATE STREAM BELATED (K STRING KEY, N INT) WITH (KAFKA_TOPIC='belated', "
+        "CREATE STREAM BELATED (K STRING KEY, N INT, M INT) WITH (KAFKA_TOPIC='belated', "
         "VALUE_FORMAT='JSON');"
     )
     times = [0, 60_000, 1_000, 2_000, 61_000]
