@@ -48,7 +48,6 @@ def wire(sides=1, **options):
         "buckets": 4,
         "timed": True,
         "coalesce": False,
-        "has_errors": True,
         "carries": False,
         "entry": lambda message: message,
     }

@@ -103,7 +103,6 @@ def apply_kernel(
         buckets=buckets,
         timed=kernel.timed,
         coalesce=coalesce,
-        has_errors=has_errors,
         carries=kernel.carries,
         entry=entry,
         small=small,

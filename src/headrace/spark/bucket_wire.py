@@ -75,7 +75,6 @@ class Wire:
     buckets: int
     timed: bool
     coalesce: bool
-    has_errors: bool
     carries: bool
     entry: Callable[[str], Any] | None
     # Rows are small, or the batch fails.
