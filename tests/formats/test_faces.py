@@ -1,6 +1,7 @@
 """Both faces of each format say the same: of random rows, and of records in odd or broken shape."""
 
 import json
+import re
 import struct
 from dataclasses import replace
 
@@ -123,20 +124,76 @@ BARE_VALUES = {
 }
 
 
+WRAPPED_TEXTS = [
+    *(b'{"V":%b}' % text for text in BARE_TEXTS),
+    *(b'{"v": %b}' % text for text in BARE_TEXTS),
+    *(b'{"V":1}x', b'{"V":1}\n', b' {"V":1}', b'{"V" :1}', b'{"V":  1}', b'{"V":\t1}', b'{"V":1 }'),
+    *(b'{"V":1,"W":2}', b'{"V":1,"V":2}', b'{"v":1,"V":2}', b'{"V":1,"v":2}', b'{"W":1}', b"{}"),
+    *(b'{"V":1', b'"V":1}', b"{V:1}", b"{'V':1}", b'[{"V":1}]', b'{"":1}', b'{"\\u0056":1}'),
+    *(b'{"V": "  a  "}', b'{"V":"}"}', b'{"V":"","W":""}', b'{"V":"1.5"}', b'{"v": "{}"}'),
+]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("type_", BARE_VALUES, ids=str)
-def test_bare_json_values(spark, type_):
-    layout = Layout((Column("V", type_),), wrapped=False, topic="t")
+def test_single_json_values(spark, type_, wrapped):
+    layout = Layout((Column("V", type_),), wrapped=wrapped, topic="t")
+    texts = WRAPPED_TEXTS if wrapped else BARE_TEXTS
     format_ = FORMATS["JSON"]
     python = format_.python(layout)
-    found = spark_decode(spark, format_, layout, BARE_TEXTS)
-    for text, result in zip(BARE_TEXTS, found, strict=True):
+    found = spark_decode(spark, format_, layout, texts)
+    for text, result in zip(texts, found, strict=True):
         assert result == outcome(python.decode, text), text
-    natively = spark_decode_natively(spark, format_, layout, BARE_TEXTS)
+    natively = spark_decode_natively(spark, format_, layout, texts)
     for place, row in natively.items():
-        assert (row, None) == outcome(python.decode, BARE_TEXTS[place]), BARE_TEXTS[place]
-    assert BARE_TEXTS.index(b"null") in natively
+        assert (row, None) == outcome(python.decode, texts[place]), texts[place]
+    assert texts.index(b'{"V":null}' if wrapped else b"null") in natively
     rows = [{"V": value} for value in (*BARE_VALUES[type_], None)]
     assert spark_encode(spark, format_, layout, rows) == [python.encode(row) for row in rows]
+
+
+FEW_FIELDS = [
+    *(
+        b'{"N":1,"WORD":"x","F":1.5}',
+        b'{"n": -7, "word": "a b", "f": 1e2}',
+        b'{"N":0,"WORD":"","F":0}',
+    ),
+    *(b'{"N":1,"WORD":null,"F":null}', b'{"N":null,"WORD":"x","F":1}', b'{"N":1,"WORD":"N":2"}'),
+    *(b'{"N":1,"WORD":"N","F":2}', b'{"N":1,"WORD":":","F":2}', b'{"N":1,"WORD":",}","F":2}'),
+    *(b'{"n":1,"WORD":"x","F":2}', b'{"n":1,"word":"N","f":2}', b'{"WORD":"x","N":1,"F":2}'),
+    *(b'{"N":1,"WORD":"x","F":"2"}', b'{"N":1,"WORD":"x","F":x}', b'{"N":1,"WORD":2,"F":2}'),
+    *(b'{"N":1,"WORD":"x","F":2,"G":3}', b'{"N":1,"WORD":"x"}', b'{"N":1,"WORD":"x","F":2'),
+    *(
+        b'{"N":1,"N":2,"WORD":"x","F":2}',
+        b'{"N":1,"WORD":"\xff","F":2}',
+        b'{"N":1 ,"WORD":"x","F":2}',
+    ),
+    *(b'{"N":9999999999999999999,"WORD":"x","F":2}', '{"N":5,"WORD":"å𝄞","F":0.25}'.encode()),
+    *(b'{"N":1.0,"WORD":"1.0","F":2}', b'{"N":true,"WORD":"{}","F":2}', b"{}", b"null", b""),
+]
+
+
+@pytest.mark.parametrize("unread", [(), ("N",), ("WORD",), ("F",), ("WORD", "F"), ("N", "WORD")])
+@pytest.mark.parametrize("count", [2, 3])
+def test_json_with_few_fields(spark, count, unread):
+    columns = (Column("N", BIGINT), Column("WORD", STRING), Column("F", DOUBLE))[:count]
+    texts = FEW_FIELDS
+    if count == 2:
+        texts = [re.sub(rb', ?"[Ff]":[^,}]*', b"", text) for text in texts]
+    layout = Layout(columns, topic="t")
+    partly = replace(layout, unread=frozenset(unread) & {c.name for c in columns})
+
+    def read(row):
+        return row and {name: value for name, value in row.items() if name not in unread}
+
+    found = spark_decode(spark, FORMATS["JSON"], partly, texts)
+    natively = spark_decode_natively(spark, FORMATS["JSON"], partly, texts)
+    for place, text in enumerate(texts):
+        row, error = outcome(FORMATS["JSON"].python(layout).decode, text)
+        assert (read(found[place][0]), found[place][1]) == (read(row), error), text
+        if place in natively:
+            assert (read(natively[place]), None) == (read(row), error), text
+    assert 0 in natively
 
 
 @pytest.mark.parametrize("seed", range(4))

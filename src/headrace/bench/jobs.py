@@ -16,8 +16,9 @@ BEGIN, EARLIER = 1_700_000_000_000, 1_600_000_000_000
 
 # Enough for Java to compile what runs often, on every side.
 WARM_UP_RECORDS = 1_000_000
-# How often Spark's sides warm up: they have far more to compile, and share one JVM.
-SPARK_WARM_UPS = 2
+# How often Spark's sides warm up: they have far more to compile, and share one JVM. What takes so
+# long is compiled by then.
+SPARK_WARM_UPS, LONG_WARM_UP_SECONDS = 2, 15.0
 
 Headers = list[tuple[str, str | bytes | None]]
 
@@ -29,8 +30,8 @@ class Size:
     records: int
     warm_up: bool = False
 
-    def for_warm_up(self) -> Size:
-        return Size(min(self.records, WARM_UP_RECORDS), warm_up=True)
+    def for_warm_up(self, most: int = WARM_UP_RECORDS) -> Size:
+        return Size(min(self.records, most), warm_up=True)
 
 
 @dataclass(frozen=True)

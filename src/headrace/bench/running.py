@@ -11,7 +11,7 @@ from headrace.bench.compare import compare
 from headrace.bench.figures import HEADRACE, SIDES, Absent, Cell, Row, samples
 from headrace.bench.flink import Flink
 from headrace.bench.ground import Ground
-from headrace.bench.jobs import SPARK_WARM_UPS, Job, Size
+from headrace.bench.jobs import LONG_WARM_UP_SECONDS, SPARK_WARM_UPS, Job, Size
 from headrace.bench.kafka_streams import KafkaStreams
 from headrace.bench.measures import Measure, Run
 from headrace.bench.sides import ByHand, Ours, Side
@@ -141,8 +141,10 @@ class Turns:
             if isinstance(side, KafkaStreams | Flink):
                 continue  # they warm up themselves, in processes of their own
             for _ in range(1 if self.runner.quick else SPARK_WARM_UPS):
-                self._seconds(side, size, self._sink(side, "warm"))
+                seconds = self._seconds(side, size, self._sink(side, "warm"))
                 self._forget(self._sink(side, "warm"))
+                if seconds is None or seconds > LONG_WARM_UP_SECONDS:
+                    break
 
     def take(self, number: int, last: bool) -> None:
         written = {}

@@ -17,7 +17,17 @@ from headrace.formats.base import Layout
 from headrace.formats.native import NativeFirst
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
-from headrace.model.types import STRING, Array, Decimal, Map, SqlType, Struct, base_name, walk
+from headrace.model.types import (
+    STRING,
+    Array,
+    Decimal,
+    Field,
+    Map,
+    SqlType,
+    Struct,
+    base_name,
+    walk,
+)
 
 # ksqlDB's JSON library reads strict JSON; Spark's is laxer unless told.
 _CORRUPT = "$corrupt"
@@ -31,15 +41,18 @@ _STRICT = {
 # A STRING field gets the text of whatever is there. Numbers come as Java prints doubles, which is
 # not how they were written; so a text like that may have been a number.
 _LIKE_A_DOUBLE = r"^-?\d+\.\d+(E-?\d+)?$|^-Infinity$"
-# A bare value that is plainly of its type needs no parser. What begins with -0 is an integer for
-# some and not for others; long numbers are left to those who know how they overflow.
-_BARE = {
-    "BOOLEAN": r"^(true|false)\z",
-    "INTEGER": r"^(0|-?[1-9]\d{0,8})\z",
-    "BIGINT": r"^(0|-?[1-9]\d{0,17})\z",
-    "DOUBLE": r"^(0|-?[1-9]\d{0,17}|-?(0|[1-9]\d{0,17})\.\d{1,17})([eE][+-]?\d{1,2})?\z",
-    "STRING": r'^"[^"\\\x00-\x1f]*"\z',
+# A value that is plainly of its type needs no parser. What begins with -0 is an integer for some
+# and not for others; long numbers are left to those who know how they overflow.
+_PLAIN = {
+    "BOOLEAN": r"true|false",
+    "INTEGER": r"0|-?[1-9]\d{0,8}",
+    "BIGINT": r"0|-?[1-9]\d{0,17}",
+    "DOUBLE": r"(?:0|-?[1-9]\d{0,17}|-?(?:0|[1-9]\d{0,17})\.\d{1,17})(?:[eE][+-]?\d{1,2})?",
+    "STRING": r'"[^"\\\x00-\x1f]*+"',
 }
+# Nor does a record with so few fields, in the order of the columns: to match it as a whole, and to
+# pick so many values, takes half as long as Spark's parser. With more it takes longer.
+_PLAIN_FIELDS, _PLAIN_READ = 3, 2
 _ESCAPED = r'["\\\x00-\x1f]'
 _MAX_PRECISION = 38
 # With fewer spare digits than this, rounding in the parser could pass unseen.
@@ -57,11 +70,14 @@ class JsonColumns(NativeFirst):
     rows_never_fail = True  # what does not fit is null
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        return JsonParser(self._parsed(), any_case=True).attempt(data.cast("string"))
+        return self._parser().attempt(data.cast("string"))
+
+    def _parser(self) -> JsonParser:
+        return JsonParser(self._parsed(), any_case=True, written=self.layout.type)
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
         parsed = self._parsed()
-        value, unsure = JsonParser(parsed, any_case=True).settle(attempt, data.cast("string"))
+        value, unsure = self._parser().settle(attempt, data.cast("string"))
         if not self.layout.wrapped:
             return F.struct(value.alias(self.layout.columns[0].name)), unsure
         assert isinstance(parsed, Struct)
@@ -129,17 +145,20 @@ class JsonParser:
     With `any_case`, fields whose names were not quoted in SQL may be spelled in any case. A text
     is read with its names as declared, or all in lower case: most writers keep to one, and telling
     them apart costs less than looking for both. A third spelling makes it unsure.
+
+    Texts have the fields of `written`, as a rule; without it those of the type.
     """
 
-    def __init__(self, type_: SqlType, *, any_case: bool) -> None:
+    def __init__(self, type_: SqlType, *, any_case: bool, written: SqlType | None = None) -> None:
         self._type = type_
+        self._written = written or type_
         self._any_case = any_case
         self._telling = _telling_names(type_) if any_case else []
 
     def attempt(self, text: SparkColumn) -> SparkColumn:
-        if (bare := _BARE.get(base_name(self._type))) is not None:
-            value = F.when(text != "null", self._bare(text)).alias(_ENVELOPE)
-            return F.when(text.rlike(f"{bare}|^null\\z"), F.struct(value))
+        if (plain := _PLAIN.get(base_name(self._type))) is not None:
+            value = F.when(text != "null", _plain_value(self._type, text)).alias(_ENVELOPE)
+            return F.when(text.rlike(f"^(?:{plain}|null)\\z"), F.struct(value))
         if isinstance(self._type, Struct):
             fields = _parse_fields(self._type)
         else:
@@ -147,25 +166,46 @@ class JsonParser:
             fields = [spark.StructField(_ENVELOPE, _parse_type(self._type))]
         fields.append(spark.StructField(_CORRUPT, spark.StringType()))
         declared = spark.StructType(fields)
-        parsed = F.from_json(text, declared, _STRICT)
+        parsed = self._plain_first(text, F.from_json(text, declared, _STRICT), str)
         if not self._telling:
             return parsed
-        lower = _in_lower_case(declared)
         # The same fields in the same order: casting gives them their names.
-        parsed_lower = F.from_json(text, lower, _STRICT).cast(declared)
+        in_lower = F.from_json(text, _in_lower_case(declared), _STRICT).cast(declared)
+        parsed_lower = self._plain_first(text, in_lower, _lower)
         return F.when(self._as_declared(text), parsed).otherwise(parsed_lower)
 
-    def _bare(self, text: SparkColumn) -> SparkColumn:
-        """A text that is plainly of its type, as a value."""
-        if self._type == STRING:
-            return F.substr(text, F.lit(2), F.length(text) - 2)
-        return text.cast(spark_type(self._type))
+    def _plain_first(
+        self, text: SparkColumn, parsed: SparkColumn, spell: Callable[[str], str]
+    ) -> SparkColumn:
+        """What is parsed; but a record of few fields that is plain is read without a parser."""
+        if not isinstance(self._type, Struct) or not isinstance(self._written, Struct):
+            return parsed
+        read, written = self._type.fields, self._written.fields
+        if (
+            len(read) > _PLAIN_READ
+            or len(written) > _PLAIN_FIELDS
+            or not all(map(_may_be_plain, written))
+        ):
+            return parsed
+        values = []
+        for field in read:
+            rest = F.substring_index(text, f'"{spell(field.name)}":', -1)
+            if field.type != STRING:
+                rest = F.substring_index(rest, "}" if field == written[-1] else ",", 1)
+            values.append(_plain_value(field.type, rest).alias(field.name))
+        row = F.struct(*values, F.lit(None).cast("string").alias(_CORRUPT))
+        patterns = (
+            f'"{spell(f.name)}": ?(?:{_PLAIN[base_name(f.type)]}{"" if f in read else "|null"})'
+            for f in written
+        )
+        is_plain = text.rlike(rf"^\{{{', ?'.join(patterns)}\}}\z")
+        return F.when(is_plain, row).otherwise(parsed)
 
     def _as_declared(self, text: SparkColumn) -> SparkColumn:
         return reduce(or_, (text.contains(name) for name in self._telling))
 
     def settle(self, attempt: SparkColumn, text: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
-        if base_name(self._type) in _BARE:
+        if base_name(self._type) in _PLAIN:
             # Of texts whose bytes are none, Spark may find what is not there.
             unsure = attempt.isNull() | ~F.is_valid_utf8(text)
             return attempt[_ENVELOPE], F.coalesce(unsure, F.lit(False))
@@ -327,6 +367,18 @@ def _in_lower_case(type_: spark.DataType) -> Any:
     return type_
 
 
+def _may_be_plain(field: Field) -> bool:
+    is_simple = field.name.isascii() and field.name.isidentifier()
+    return is_simple and base_name(field.type) in _PLAIN
+
+
+def _plain_value(type_: SqlType, text: SparkColumn) -> SparkColumn:
+    """A text that is plainly of its type, as a value; after a string there may be more."""
+    if type_ == STRING:
+        return F.substring_index(F.substring_index(text, '"', 2), '"', -1)
+    return text.cast(spark_type(type_))
+
+
 def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ...]) -> SparkColumn:
     # Comparing is cheap, matching is not: only what starts like a number is matched.
     like_a_number = (value >= "-") & (value < ":") & value.rlike(_LIKE_A_DOUBLE)
@@ -334,7 +386,9 @@ def _maybe_no_string(value: SparkColumn, text: SparkColumn, names: tuple[str, ..
         for colon in (":", ": "):
             prefix = F.lit(f'{jackson.string(name)}{colon}"')
             like_a_number &= ~text.contains(F.concat(prefix, value, F.lit('"')))
-    return value.startswith("{") | value.startswith("[") | like_a_number | (value == "Infinity")
+    like_a_tree = value.startswith("{") | value.startswith("[")
+    # A number too large for a double is "Infinity" for Spark, in quotes.
+    return like_a_tree | like_a_number | value.startswith('"') | (value == "Infinity")
 
 
 def _any(conditions: list[SparkColumn]) -> SparkColumn | None:
