@@ -16,9 +16,9 @@ BEGIN, EARLIER = 1_700_000_000_000, 1_600_000_000_000
 
 # Enough for Java to compile what runs often, on every side.
 WARM_UP_RECORDS = 1_000_000
-# How often Spark's sides warm up: they have far more to compile, and share one JVM. What takes so
-# long is compiled by then.
-SPARK_WARM_UPS, LONG_WARM_UP_SECONDS = 2, 15.0
+# Spark's sides have far more to compile, and share one JVM: so often they warm up, but for not much
+# longer than that.
+SPARK_WARM_UPS, SPARK_WARM_UP_SECONDS = 4, 25.0
 
 Headers = list[tuple[str, str | bytes | None]]
 
