@@ -88,7 +88,7 @@ conformance: setup
 	@$(BIN)/headrace test --direct --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
 	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/rest
 
-# What users compare, side by side, on this machine: about two hours. The page that docs show.
+# What users compare, side by side, on this machine: about an hour and a half. The page that docs show.
 bench: setup
 	@$(BIN)/headrace bench --with-flink --out docs
 
