@@ -31,8 +31,7 @@ class Ground:
 
     def kill(self, beat):
         """As `kill -9` would: no goodbye."""
-        beat._stopping.set()
-        beat._thread.join()
+        beat.thread.stop()
         ((_, identity),) = (each for each in self.running if each[0] is beat)
         identity.release()
 
@@ -49,8 +48,7 @@ def ground(tmp_path, monkeypatch):
     made = Ground(tmp_path, f"{broker.host}:{broker.port}")
     yield made
     for beat, _ in made.running:
-        beat._stopping.set()
-        beat._thread.join()
+        beat.thread.stop()
 
 
 def eventually(check):

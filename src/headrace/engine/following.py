@@ -4,16 +4,17 @@ queries on or lets them go as the lease says."""
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
 from headrace.catalog.commands import CommandLog, Entry
+from headrace.engine.supervised import SupervisedThread
 from headrace.model.errors import HeadraceError
 
 LOG = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.25
-RETRY_SECONDS = 1.0
+# What others were told, and who runs the queries, is worth asking for often.
+MOST_BACKOFF = 2.0
 
 
 class Following:
@@ -30,49 +31,39 @@ class Following:
         self._hear = hear
         self._settle = settle
         self._is_over = is_over
-        self._stopping = threading.Event()
         self._position = 0
-        self._commands = threading.Thread(target=self._follow, name="command-log", daemon=True)
-        self._role = threading.Thread(target=self._keep_role, name="lease", daemon=True)
+        self.commands = SupervisedThread("command-log", self._follow, most=MOST_BACKOFF)
+        self.role = SupervisedThread("lease", self._keep_role, most=MOST_BACKOFF)
 
     def open(self, position: int) -> None:
         """Hears commands from this position on."""
         self._position = position
-        self._commands.start()
+        self.commands.start()
 
     def keep_role(self) -> None:
-        self._role.start()
+        self.role.start()
 
     @property
     def is_alive(self) -> bool:
-        return self._commands.is_alive()
+        return self.commands.is_alive
 
     def close(self) -> None:
-        self._stopping.set()
-        for thread in (self._commands, self._role):
-            if thread.is_alive():
-                thread.join()
+        for thread in (self.commands, self.role):
+            thread.stopping.set()
+        for thread in (self.commands, self.role):
+            thread.stop()
 
     def _follow(self) -> None:
-        while not self._stopping.is_set() and not self._is_over():
-            try:
-                for entry in self._log.follow(self._position, self._stopping):
-                    self._position = entry.sequence + 1
-                    self._hear(entry)
-            except HeadraceError as e:
-                if not self._is_over():
-                    LOG.warning("The command log cannot be followed for now: %s", e)
-            except Exception:
-                LOG.exception("A command of another server could not be applied")
-            self._stopping.wait(RETRY_SECONDS)
+        try:
+            for entry in self._log.follow(self._position, self.commands.stopping):
+                self._position = entry.sequence + 1
+                self._hear(entry)
+        except HeadraceError:
+            if not self._is_over():
+                raise
 
     def _keep_role(self) -> None:
-        while not self._stopping.wait(SETTLE_SECONDS):
-            try:
-                done = self._settle()
-                if done is not None:
-                    LOG.warning(done)
-            except HeadraceError as e:
-                LOG.warning("The queries cannot be taken on for now: %s", e)
-            except Exception:
-                LOG.exception("The queries could not be taken on or let go; it is tried again")
+        while not self.role.stopping.wait(SETTLE_SECONDS):
+            done = self._settle()
+            if done is not None:
+                LOG.warning(done)

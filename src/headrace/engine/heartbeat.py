@@ -13,10 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from py4j.protocol import Py4JError
 
 from headrace.engine.identity import Identity
 from headrace.engine.lease import LAPSE, Beat, Lease, Member, Report
-from headrace.model.errors import HeadraceError
+from headrace.engine.supervised import SupervisedThread
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
 from headrace.topics.records import PASSING
@@ -28,6 +29,7 @@ FETCH_WAIT_MS = 100
 # So many beats tell who is there: those of the last `SILENCE` seconds of a hundred servers.
 READ_BACK = 1000
 GOODBYE_SECONDS = 5.0
+MOST_BACKOFF = 1.0
 _TOPIC_CONFIGS = {
     "cleanup.policy": "delete",
     "retention.ms": "3600000",
@@ -62,11 +64,12 @@ class Heartbeat:
         self._lease = Lease(identity.name, time.monotonic)
         self._heard = threading.Condition()
         self._spoken_early = threading.Event()
-        self._stopping = threading.Event()
         self._backlog: list[tuple[Message, Beat | None]] | None = []
         self._told = Report()
         self._strangers: set[str] = set()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self.thread = SupervisedThread(
+            "heartbeat", self._run, most=MOST_BACKOFF, failed=self._leave_without_spark
+        )
         self._producer: Producer
         self._consumer: Consumer
 
@@ -88,7 +91,7 @@ class Heartbeat:
             self._consumer.assign([TopicPartition(self.topic, 0, start)])
         own = self._identity
         self._lease = Lease(own.name, time.monotonic, own.predecessors, start == 0)
-        self._thread.start()
+        self.thread.start()
         if not self._await(self._is_settled, self._connection.timeout):
             raise self._connection.unavailable(f"'{self.topic}' could not be written and read")
 
@@ -148,11 +151,10 @@ class Heartbeat:
 
     def close(self) -> None:
         """Says goodbye: another server may take over at once."""
-        if not self._thread.is_alive():
+        if not self.thread.is_alive:
             return
-        self._stopping.set()
-        self._thread.join()
-        self._resign()
+        self.thread.stop()
+        self.resign()
         self._producer.flush(GOODBYE_SECONDS)
         self._producer.close()
         self._consumer.close()
@@ -160,21 +162,12 @@ class Heartbeat:
     # ------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                if self._lease.wait() == 0 or self._spoken_early.is_set():
-                    self._spoken_early.clear()
-                    self._speak()
-                self._producer.poll(0)
-                self._listen()
-            except (HeadraceError, KafkaException, BufferError) as e:
-                LOG.warning("The heartbeat in topic %s fails: %s", self.topic, e)
-                self._stopping.wait(1)
-            except Exception:
-                # Without Spark there is nothing to hold the lease for.
-                LOG.exception("This server cannot run queries any more and leaves the others")
-                self._resign()
-                return
+        while not self.thread.stopping.is_set():
+            if self._lease.wait() == 0 or self._spoken_early.is_set():
+                self._spoken_early.clear()
+                self._speak()
+            self._producer.poll(0)
+            self._listen()
 
     def _speak(self) -> None:
         self._told = self._report()
@@ -182,7 +175,13 @@ class Heartbeat:
             beat = self._lease.speak(self._told)
         self._producer.produce(self.topic, beat.to_bytes(), beat.server.encode(), partition=0)
 
-    def _resign(self) -> None:
+    def _leave_without_spark(self, failure: Exception) -> None:
+        if isinstance(failure, Py4JError):
+            self.resign()
+
+    def resign(self) -> None:
+        """Says that this server runs no queries from now on, whatever happens: without Spark there
+        is nothing to hold the lease for."""
         with self._heard:
             self._lease.resign()
             self._heard.notify_all()
