@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from headrace.engine import queries
 from headrace.engine.queries import NotHoldingError, PersistentQuery, QueryKeeper
 from headrace.model.entities import QueryState
 
@@ -59,7 +62,7 @@ def lease():
 
 @pytest.fixture
 def keeper(lease):
-    return QueryKeeper(1, 60, lease)
+    return QueryKeeper(1.0, 60.0, lease)
 
 
 def query(name):
@@ -130,3 +133,56 @@ def test_a_removed_query_is_stopped_and_forgotten(keeper):
     running = keeper.get("A").streaming
     assert keeper.remove("A").id == "A"
     assert running.stopped and switch.watched == [] and states(keeper) == {}
+
+
+class Failing(Query):
+    """Never starts."""
+
+    tries = 0
+
+    def start(self, may_run=lambda: True):
+        self.tries += 1
+        raise RuntimeError("no")
+
+
+class Odd(Query):
+    """Spark cannot be asked how it is."""
+
+    def start(self, may_run=lambda: True):
+        self.streaming = OddStreaming()
+
+
+class OddStreaming(Streaming):
+    @property
+    def isActive(self):
+        raise RuntimeError("Answer from Java side is empty")
+
+    def stop(self):
+        pass
+
+
+def test_a_query_that_failed_a_thousand_times_is_tried_again_all_the_same(keeper):
+    failing = Failing("A", "", None, lambda: None, "")
+    keeper.add(failing)
+    keeper.activate(Switch(), 9)
+    failing.failures = 5000
+    failing.retry_at = 0
+    keeper._look_after(failing)
+    assert failing.tries == 2 and failing.failures == 5001
+    assert failing.retry_at - time.monotonic() <= 60
+
+
+def test_an_unexpected_failure_with_one_query_does_not_leave_the_others_alone(keeper, monkeypatch):
+    monkeypatch.setattr(queries, "WATCH_SECONDS", 0.01)
+    keeper.add(Odd("A", "", None, lambda: None, ""))
+    keeper.add(query("B"))
+    keeper.activate(Switch(), 9)
+    keeper.open()
+    try:
+        keeper.get("B").stop()  # as if Spark had ended it
+        deadline = time.monotonic() + 10
+        while keeper.get("B").streaming is None:
+            assert time.monotonic() < deadline and keeper._thread.is_alive()
+            time.sleep(0.01)
+    finally:
+        keeper.close()

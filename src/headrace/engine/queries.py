@@ -251,11 +251,21 @@ class QueryKeeper:
 
     def _watch(self) -> None:
         while not self._stopping.wait(WATCH_SECONDS):
-            for query in self:
+            self._look_after_all()
+
+    def _look_after_all(self) -> None:
+        """Whatever goes wrong with one query must not keep the others from being looked after."""
+        for query in self:
+            try:
                 with self._lock:
                     if query.id in self._queries and self.active and self._may_run():
                         self._look_after(query)
+            except Exception:
+                LOG.exception("Query %s could not be looked after; it is tried again", query.id)
+        try:
             self._pace()
+        except Exception:
+            LOG.exception("How often queries look for records could not be adjusted")
 
     def _pace(self) -> None:
         with self._lock:
@@ -285,7 +295,7 @@ class QueryKeeper:
             query.failures = 0
 
     def _failed(self, query: PersistentQuery, reason: str) -> None:
-        wait = min(self._initial * 2**query.failures, self._max)
+        wait = _backoff(query.failures, self._initial, self._max)
         query.failures += 1
         query.retry_at = time.monotonic() + wait
         query.errors = [
@@ -293,3 +303,8 @@ class QueryKeeper:
             QueryError(int(time.time() * 1000), reason),
         ]
         LOG.error("Query %s failed and starts again in %.0f s: %s", query.id, wait, reason)
+
+
+def _backoff(failures: int, initial: float, most: float) -> float:
+    """Twice as long each time, up to the most; two to a power beyond 30 would not matter."""
+    return min(initial * float(2 ** min(failures, 30)), most)
