@@ -65,7 +65,7 @@ def told(scene: Scene, query_id: str) -> Counter[str]:
 def is_native(engine: Engine, query_id: str) -> bool:
     query = engine.queries.get(query_id)
     assert query is not None and query.streaming is not None
-    return "Spark's aggregate" in str(query.build(NO_HOPE).state)
+    return "Spark's aggregate" in str(query.program(NO_HOPE).state)
 
 
 def test_both_ways_come_to_the_same_tables(scene, server):

@@ -101,21 +101,32 @@ class Service:
         self.log = Log()
         self.topics = Topics()
         self.engines = []
+        self._directory = directory
         for name in "ab":
-            world = World(
-                settings=Settings({}),
-                kafka=KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}, timeout=5),
-                admin=self.topics,
-                registry=None,
-                spark=None,
-                state_dir=str(directory / "state"),
-                data_dir=directory / name,
-            )
-            engine = Engine(world)
-            engine.log = engine._following._log = self.log
-            engine.heartbeat = Others()
-            engine._following.open(0)
-            self.engines.append(engine)
+            self.start(name)
+
+    def start(self, name):
+        """One more engine, which replays the log as it stands."""
+        world = World(
+            settings=Settings({}),
+            kafka=KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}, timeout=5),
+            admin=self.topics,
+            registry=None,
+            spark=None,
+            state_dir=str(self._directory / "state"),
+            data_dir=self._directory / name,
+        )
+        engine = Engine(world)
+        engine.log = engine._following._log = self.log
+        engine.heartbeat = Others()
+        engine._following.open(0)
+        self.engines.append(engine)
+        return engine
+
+    def close(self):
+        for engine in self.engines:
+            engine._following.close()
+            engine._identity.release()
 
     def counted(self):
         """Of each command, whether it counts."""
@@ -138,9 +149,7 @@ class Service:
 def service(tmp_path):
     made = Service(tmp_path)
     yield made
-    for engine in made.engines:
-        engine._following.close()
-        engine._identity.release()
+    made.close()
 
 
 def run(engine, text):

@@ -25,7 +25,7 @@ class Query(PersistentQuery):
         if not may_run():
             raise NotHoldingError
         self.streaming = Streaming()
-        self.retry_at = None
+        self.retry_at, self.degraded = None, False
 
 
 class Switch:
@@ -66,7 +66,7 @@ def keeper(lease):
 
 
 def query(name):
-    return Query(name, "", None, lambda: None, "")
+    return Query(name, "", lambda: "a plan", lambda: None, "")
 
 
 def states(keeper):
@@ -162,7 +162,7 @@ class OddStreaming(Streaming):
 
 
 def test_a_query_that_failed_a_thousand_times_is_tried_again_all_the_same(keeper):
-    failing = Failing("A", "", None, lambda: None, "")
+    failing = Failing("A", "", lambda: "a plan", lambda: None, "")
     keeper.add(failing)
     keeper.activate(Switch(), 9)
     failing.failures = 5000
@@ -174,7 +174,7 @@ def test_a_query_that_failed_a_thousand_times_is_tried_again_all_the_same(keeper
 
 def test_an_unexpected_failure_with_one_query_does_not_leave_the_others_alone(keeper, monkeypatch):
     monkeypatch.setattr(queries, "WATCH_SECONDS", 0.01)
-    keeper.add(Odd("A", "", None, lambda: None, ""))
+    keeper.add(Odd("A", "", lambda: "a plan", lambda: None, ""))
     keeper.add(query("B"))
     keeper.activate(Switch(), 9)
     keeper.open()
@@ -186,3 +186,32 @@ def test_an_unexpected_failure_with_one_query_does_not_leave_the_others_alone(ke
             time.sleep(0.01)
     finally:
         keeper.close()
+
+
+def test_what_could_not_even_start_is_degraded_and_says_why(keeper):
+    failing = Failing("A", "", lambda: "a plan", lambda: None, "")
+    keeper.add(failing)
+    assert states(keeper) == {"A": "UNRESPONSIVE"}
+    keeper.activate(Switch(), 9)
+    assert states(keeper) == {"A": "DEGRADED"}
+    assert failing.errors[-1].error_message == "no"
+    Query.start(failing)  # what it wanted is there
+    assert states(keeper) == {"A": "RUNNING"}
+    keeper._failed(failing, "a worker died")
+    assert states(keeper) == {"A": "ERROR"}
+
+
+def test_what_cannot_be_planned_is_degraded_until_it_can(keeper):
+    plans = [RuntimeError("no such function"), "a plan"]
+
+    def plan():
+        found = plans.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    made = Query("A", "", plan, lambda: None, "")
+    keeper.add(made)
+    assert states(keeper) == {"A": "DEGRADED"}
+    assert made.errors[-1].error_message == "no such function"
+    assert made.prepare() == made.planned == "a plan"

@@ -54,7 +54,7 @@ def test_the_status_names_the_living_and_the_dead():
 
 
 def test_a_server_that_runs_no_queries_tells_what_the_other_says():
-    query = SimpleNamespace(id="CSAS_A_1")
+    query = SimpleNamespace(id="CSAS_A_1", planned="a plan")
     assert telling.told(engine("http://b:1"), query)[1] is QueryState.UNRESPONSIVE
     report = Report("a:1", queries={"CSAS_A_1": QueryTold("ERROR", "no such topic", 5)})
     host, state, (error,) = telling.told(engine(holder=Member("a", report, 1, 0.0)), query)

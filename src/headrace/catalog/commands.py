@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
+from typing import Any
 
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
@@ -35,7 +36,8 @@ class Command:
     it, which is what users are shown; `query_id` names the query it starts,
     `starts` where that begins to read, by topic and partition. `sequence` is its offset, `number`
     the one it was planned with. `after` is the last command that counted when it was planned, -1
-    for none; a command without it always counts."""
+    for none; a command without it always counts. `creates` describes the source it makes, in case
+    the statement can no longer be planned."""
 
     id: str
     statement: str
@@ -47,6 +49,7 @@ class Command:
     number: int | None = None
     after: int | None = None
     text: str | None = None
+    creates: Mapping[str, Any] | None = None
 
     def counts(self, last: int) -> bool:
         """Whether it does, if `last` is the last one before it that does."""
@@ -64,6 +67,7 @@ class Command:
                 "number": self.number,
                 "after": self.after,
                 "text": self.text,
+                "creates": self.creates,
             }
         ).encode()
 
@@ -94,6 +98,7 @@ class Command:
                 number=number_or_none(body.get("number")),
                 after=number_or_none(body.get("after")),
                 text=body.get("text"),
+                creates=body.get("creates"),
             )
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"it is not a command ({e!r})") from None

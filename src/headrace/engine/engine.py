@@ -5,26 +5,27 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Entry, Unreadable
 from headrace.engine import processing_log, telling
-from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
+from headrace.engine.changes import Change, Intent, is_change, plan_change
 from headrace.engine.following import Following
 from headrace.engine.heartbeat import Heartbeat, beats_topic
 from headrace.engine.identity import Identity
 from headrace.engine.inserts import Inserts, RowStream
-from headrace.engine.outside import LiveOutside, PretendOutside, RecordedOutside
+from headrace.engine.outside import LiveOutside, PretendOutside
 from headrace.engine.prepared import PreparedLookups
 from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import Provisioned, delete_topic
 from headrace.engine.pulling import PullAnswer, PullQueries
 from headrace.engine.push import PushQueries, PushQuery
 from headrace.engine.queries import PersistentQuery, QueryKeeper
-from headrace.engine.running import Starts, persistent_program, starting_offsets
+from headrace.engine.replaying import Replay, reason_for, source_to_json
+from headrace.engine.running import Program, Starts, persistent_program, starting_offsets
 from headrace.engine.session import Session
 from headrace.engine.statements import answer
 from headrace.engine.tailing import TableTails
@@ -46,13 +47,14 @@ from headrace.model.requests import Request
 from headrace.model.settings import Settings, check_editable
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
-from headrace.plan.query import plan_push
+from headrace.plan.query import Planned, plan_push
 from headrace.plan.replace import starts_anew
 from headrace.plan.scalable import is_scalable
 from headrace.spark.checkpoint import forget, take_over
+from headrace.spark.hope import Hope
 from headrace.spark.switch import DeadMansSwitch
 from headrace.sql import ast
-from headrace.sql.parser import ParsedStatement, parse, parse_statement, split
+from headrace.sql.parser import ParsedStatement, parse, split
 from headrace.sql.printer import format_statement
 from headrace.sql.variables import substitute
 
@@ -102,6 +104,7 @@ class Engine:
         self.processing_log = processing_log.LogWriter(world)
         self.pushes = PushQueries(self.processing_log.write)
         self.statuses: dict[str, CommandStatus] = {}
+        self.unplanned: dict[str, str] = {}  # commands by their ids, and why
         self._changing = threading.RLock()
         self._changed = threading.Condition(self._changing)
         self._next_sequence = 0
@@ -179,15 +182,42 @@ class Engine:
             self._end(command)
             return
         settings = {k: _text(v) for k, v in command.settings.items() if v is not None}
-        number = command.sequence if command.number is None else command.number
-        intent = Intent(command.text or command.statement, settings, number)
+        replay = Replay(command, settings)
         try:
-            statement = parse_statement(command.statement)
-            change = plan_change(statement, self.catalog, intent, RecordedOutside(self.world))
+            change = replay.plan(self.catalog)
+        except Exception as e:
+            self._keep(replay, e)
+            return
+        self.statuses[command.id] = _status(change)
+        try:
             self._apply(change, command.starts)
-            self.statuses[command.id] = _status(change)
         except HeadraceError as e:
-            LOG.error("Statement %s cannot be replayed: %s", command.statement, e)
+            LOG.error("What %s asks for was not done to the end: %s", command.statement, e)
+
+    def _keep(self, replay: Replay, failure: Exception) -> None:
+        """A command that counted stays known when it cannot be planned, and says why."""
+        command = replay.command
+        reason = reason_for(command.statement, failure)
+        known = isinstance(failure, HeadraceError)
+        LOG.error("Command %s: %s", command.id, reason, exc_info=None if known else failure)
+        self.statuses[command.id] = CommandStatus(CommandState.ERROR, reason)
+        try:
+            self.catalog = replay.keep(self.catalog)
+        except HeadraceError as e:
+            LOG.error("Nothing of command %s is kept: %s", command.id, e)
+            self.unplanned[command.id] = reason
+            return
+        if command.query_id is None:
+            self.unplanned[command.id] = reason
+        else:
+            self.queries.remove(command.query_id)
+            self._start(
+                command.query_id,
+                replay.text,
+                lambda: replay.plan_query(self.catalog),
+                replay.settings,
+                command.starts,
+            )
 
     def _settle(self) -> str | None:
         """Takes the queries on, or lets them go, as the lease says; and says what it did."""
@@ -277,7 +307,7 @@ class Engine:
 
     def _plan_of(self, query_id: str) -> n.Node | None:
         query = self.queries.get(query_id)
-        return query.planned.node if query is not None else None
+        return query.planned.node if query is not None and query.planned is not None else None
 
     # ------------------------------------------------------------------ changes
 
@@ -311,7 +341,8 @@ class Engine:
                 provisioned.provision(change.creates, change.topic)
             if change.starts is not None:
                 node = change.starts.planned.node
-                starts = starting_offsets(self.world, node, _settings(change.starts))
+                settings = Settings(change.starts.settings)
+                starts = starting_offsets(self.world, node, settings)
             command = self.log.append(self._command(change, starts))
             if command.sequence == self._next_sequence:
                 self._next_sequence, self._last = command.sequence + 1, command.sequence
@@ -346,11 +377,16 @@ class Engine:
             number=self._next_sequence,
             after=self._last,
             text=change.text,
+            creates=source_to_json(change.creates) if change.creates is not None else None,
         )
 
     def _apply(self, change: Change, starts: Starts) -> None:
         """Makes a change true here; outside, if this is the server that runs the queries."""
         holds = self.queries.active and self.heartbeat.holds()
+        before = self.catalog
+        self._take(change)
+        about = change.command
+        self.unplanned.pop(str(replace(about, action="create")), None)
         replaced = change.starts.id if change.starts is not None else None
         for id_ in change.stops:
             query = self.queries.remove(id_)
@@ -358,16 +394,17 @@ class Engine:
                 continue
             if id_ != replaced:
                 forget(self.world.spark, query.checkpoint)
-            elif change.starts and starts_anew(query.planned.node, change.starts.planned.node):
+            elif change.starts and (
+                query.planned is None or starts_anew(query.planned.node, change.starts.planned.node)
+            ):
                 take_over(self.world.spark, query.checkpoint)
-        before = self.catalog
-        self._take(change)
         if self._following.is_alive:  # what is replayed was forgotten then
             for source in before.sources():
                 if self.catalog.source(source.name) is not source:
                     self.pulls.forget(source)
         if change.starts is not None:
-            self._start(change.starts, starts)
+            new = change.starts
+            self._start(new.id, new.statement, lambda: new.planned, new.settings, starts)
         for id_ in change.pauses:
             self.queries.pause(id_)
         for id_ in change.resumes:
@@ -382,23 +419,24 @@ class Engine:
             altered = self.world.settings.override(dict([change.alters]))
             self.world = replace(self.world, settings=altered)
 
-    def _start(self, query: NewQuery, starts: Starts) -> None:
-        node = query.planned.node
-        assert isinstance(node, n.Write)
-        settings = _settings(query)
-        checkpoint = f"{self.world.state_dir}/{self.world.service_id}/{query.id}"
-        self.queries.add(
-            PersistentQuery(
-                id=query.id,
-                statement=query.statement,
-                planned=query.planned,
-                build=lambda hope: persistent_program(
-                    self.world, query.id, node, settings, starts, checkpoint, hope
-                ),
-                checkpoint=checkpoint,
-                overrides=query.settings,
+    def _start(
+        self,
+        id_: str,
+        statement: str,
+        plan: Callable[[], Planned],
+        settings: Mapping[str, str],
+        starts: Starts,
+    ) -> None:
+        checkpoint = f"{self.world.state_dir}/{self.world.service_id}/{id_}"
+
+        def build(planned: Planned, hope: Hope) -> Program:
+            node = planned.node
+            assert isinstance(node, n.Write)
+            return persistent_program(
+                self.world, id_, node, Settings(settings), starts, checkpoint, hope
             )
-        )
+
+        self.queries.add(PersistentQuery(id_, statement, plan, build, checkpoint, settings))
 
     # ------------------------------------------------------------------ queries
 
@@ -500,6 +538,10 @@ class Engine:
         running = self._following.is_alive and not self._terminated
         return Health({"metastore": True, "kafka": kafka, "commandRunner": running})
 
+    def degraded(self) -> Mapping[str, str]:
+        """By query, or command that makes none: what cannot run now, and why."""
+        return telling.degraded(self)
+
     def cluster_status(self) -> ClusterStatus:
         return telling.cluster_status(self)
 
@@ -567,10 +609,6 @@ class _Terminated(HeadraceError):
 
 class _CommandNotDone(HeadraceError):
     error_code = 50301
-
-
-def _settings(query: NewQuery) -> Settings:
-    return Settings(query.settings)
 
 
 def _recorded(settings: Mapping[str, str]) -> dict[str, object]:

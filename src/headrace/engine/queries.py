@@ -20,6 +20,7 @@ from headrace.engine.failures import reason_of
 from headrace.engine.running import Program
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
+from headrace.spark.bucket_log import StateMismatchError
 from headrace.spark.checkpoint import check_state
 from headrace.spark.hope import ALL_HOPE, Hope, leave_uncounted
 from headrace.spark.pacing import Pace
@@ -39,15 +40,16 @@ class NotHoldingError(Exception):
 
 @dataclass
 class PersistentQuery:
-    """A query that runs until it is terminated. `build` makes its DataFrame program anew.
+    """A query that runs until it is terminated. `plan` gives its plan, and raises while there is
+    none; `build` makes its DataFrame program anew.
 
     At first, the program is one that hopes for the best; when that fails, one that can do all.
     """
 
     id: str
     statement: str
-    planned: Planned
-    build: Callable[[Hope], Program]
+    plan: Callable[[], Planned]
+    build: Callable[[Planned, Hope], Program]
     checkpoint: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     errors: list[QueryError] = field(default_factory=list)
@@ -58,14 +60,39 @@ class PersistentQuery:
     started_at: float = 0.0
     pace: Pace | None = None
     hope: Hope = ALL_HOPE
+    degraded: bool = False  # what it needs is not there: it could not even be started
+    planned: Planned | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            self.prepare()
+        except Exception as e:
+            self.fail(reason_of(e), degraded=True)
 
     @property
     def state(self) -> QueryState:
         if self.paused:
             return QueryState.PAUSED
+        if self.degraded:
+            return QueryState.DEGRADED
         if self.retry_at is not None:
             return QueryState.ERROR
         return QueryState.UNRESPONSIVE if self.streaming is None else QueryState.RUNNING
+
+    def prepare(self) -> Planned:
+        """Its plan, made now if that was not possible before."""
+        if self.planned is None:
+            self.planned = self.plan()
+        return self.planned
+
+    def program(self, hope: Hope) -> Program:
+        return self.build(self.prepare(), hope)
+
+    def fail(self, reason: str, *, degraded: bool = False) -> None:
+        """Notes a failure. `degraded`: it was in vain to start it, and did no harm."""
+        self.degraded = degraded
+        error = QueryError(int(time.time() * 1000), reason)
+        self.errors = [*self.errors[-(KEPT_ERRORS - 1) :], error]
 
     def start(self, may_run: Callable[[], bool] = lambda: True) -> None:
         """Plans and starts the streaming query; it goes on from its checkpoint if there is one.
@@ -74,7 +101,7 @@ class PersistentQuery:
         """
         # If it failed, that may have been for what it held in memory.
         hope = replace(self.hope, small=False) if self.errors else self.hope
-        program = self.build(hope)
+        program = self.program(hope)
         check_state(program.rows.sparkSession, self.checkpoint, program.state)
         with pool_of(program.rows.sparkSession.sparkContext, self.id):
             writer = (
@@ -90,7 +117,7 @@ class PersistentQuery:
             if program.hope.small:
                 leave_uncounted(self.streaming)
             self.pace = Pace(self.streaming, self.started_at)
-        self.retry_at = None
+        self.retry_at, self.degraded = None, False
 
     def loses_hope(self, failure: Exception) -> bool:
         """Whether it failed for hoping too much; it will start again without."""
@@ -180,6 +207,7 @@ class QueryKeeper:
             list(threads.map(self._stop, self._queries.values()))
             for query in self._queries.values():
                 query.retry_at, query.failures = None, 0
+                query.degraded = query.planned is None
         with self._switching:
             if self._switch is not None:
                 self._switch.close()
@@ -240,8 +268,10 @@ class QueryKeeper:
                 self._switch.watch(query.streaming)
         except NotHoldingError:
             pass  # it is about to be deactivated
-        except Exception as e:
+        except StateMismatchError as e:
             self._failed(query, reason_of(e))
+        except Exception as e:
+            self._failed(query, reason_of(e), degraded=True)
 
     def _stop(self, query: PersistentQuery) -> None:
         running, switch = query.streaming, self._switch
@@ -294,14 +324,11 @@ class QueryKeeper:
         elif query.failures and now - query.started_at > self._max:
             query.failures = 0
 
-    def _failed(self, query: PersistentQuery, reason: str) -> None:
+    def _failed(self, query: PersistentQuery, reason: str, *, degraded: bool = False) -> None:
         wait = _backoff(query.failures, self._initial, self._max)
         query.failures += 1
         query.retry_at = time.monotonic() + wait
-        query.errors = [
-            *query.errors[-(KEPT_ERRORS - 1) :],
-            QueryError(int(time.time() * 1000), reason),
-        ]
+        query.fail(reason, degraded=degraded)
         LOG.error("Query %s failed and starts again in %.0f s: %s", query.id, wait, reason)
 
 

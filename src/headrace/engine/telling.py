@@ -52,10 +52,31 @@ def told(engine: Engine, query: PersistentQuery) -> tuple[str, QueryState, Seque
         return address(engine), query.state, query.errors
     holder = engine.heartbeat.holding()
     if holder is None or query.id not in holder.report.queries:
+        if query.planned is None:
+            return address(engine), query.state, query.errors
         return address(engine), QueryState.UNRESPONSIVE, ()
     said = holder.report.queries[query.id]
     errors = () if said.error is None else (QueryError(said.error_at, said.error),)
     return holder.report.address, QueryState(said.state), errors
+
+
+def warning(engine: Engine, query: PersistentQuery) -> str | None:
+    """Why a query does not run, if it should."""
+    _, state, errors = told(engine, query)
+    if state not in (QueryState.DEGRADED, QueryState.ERROR):
+        return None
+    reason = errors[-1].error_message if errors else "the reason is not known"
+    return f"Query {query.id} is {state}: {reason}"
+
+
+def degraded(engine: Engine) -> dict[str, str]:
+    """By query, or command that makes none: what cannot run now, and why."""
+    found = dict(engine.unplanned)
+    for query in engine.queries.all_known():
+        _, state, errors = told(engine, query)
+        if state is QueryState.DEGRADED and errors:
+            found[query.id] = errors[-1].error_message
+    return found
 
 
 def cluster_status(engine: Engine) -> ClusterStatus:
@@ -85,7 +106,7 @@ def _active(engine: Engine, ids: Iterable[str]) -> dict[str, Mapping[str, object
             "activeStores": [],
             "activePartitions": [
                 {"topic": source.topic, "partition": partition}
-                for source in n.sources(query.planned.node)
+                for source in (n.sources(query.planned.node) if query.planned else ())
                 for partition in range(partitions.get(source.topic, 0))
             ],
             "standByStores": [],

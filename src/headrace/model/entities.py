@@ -6,7 +6,7 @@ in the order ksqlDB writes them. `Entity` adds `@type` in front and `warnings` a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from typing import Any, ClassVar
@@ -187,12 +187,19 @@ class QueryState(StrEnum):
     ERROR = "ERROR"
     UNRESPONSIVE = "UNRESPONSIVE"
     PAUSED = "PAUSED"
+    DEGRADED = "DEGRADED"  # known, and tried again and again: what it needs is not there now
 
 
 class QueryType(StrEnum):
     PERSISTENT = "PERSISTENT"
     PUSH = "PUSH"
     CREATE_SOURCE = "CREATE_SOURCE"
+
+
+def _worst(states: Collection[QueryState]) -> QueryState:
+    """The one word for a query that several servers may see differently."""
+    bad = (state for state in (QueryState.ERROR, QueryState.DEGRADED) if state in states)
+    return next(bad, QueryState.RUNNING)
 
 
 @dataclass(frozen=True)
@@ -207,8 +214,8 @@ class QueryInfo(Wire):
     query_type: QueryType = QueryType.PERSISTENT
 
     def to_json(self) -> dict[str, Json]:
-        state = QueryState.ERROR if self.status_count.get(QueryState.ERROR) else QueryState.RUNNING
-        return {**super().to_json(), "state": state.value}
+        states = {state for state, count in self.status_count.items() if count}
+        return {**super().to_json(), "state": _worst(states).value}
 
 
 @dataclass(frozen=True)
@@ -268,8 +275,7 @@ class QueryDescription(Wire):
 
     def to_json(self) -> dict[str, Json]:
         states = set(self.ksql_host_query_status.values())
-        state = QueryState.ERROR if QueryState.ERROR in states else QueryState.RUNNING
-        return {**super().to_json(), "state": state.value if states else None}
+        return {**super().to_json(), "state": _worst(states).value if states else None}
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ class StreamedGround:
             PersistentQuery(
                 id=name,
                 statement=new.statement,
-                planned=new.planned,
-                build=lambda hope: persistent_program(
+                plan=lambda: new.planned,
+                build=lambda planned, hope: persistent_program(
                     self.world, name, node, settings, starts, checkpoint, hope
                 ),
                 checkpoint=checkpoint,

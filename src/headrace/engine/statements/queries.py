@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headrace.engine.push import PushQuery
 from headrace.engine.queries import PersistentQuery
 from headrace.engine.statements.handling import Asked, handles
-from headrace.engine.telling import address, told
+from headrace.engine.telling import address, told, warning
 from headrace.model.entities import (
     Entity,
     ExplainedQuery,
@@ -26,10 +28,17 @@ from headrace.sql import ast
 
 
 def query_info(asked: Asked, query: PersistentQuery) -> QueryInfo:
-    node = query.planned.node
-    sink, topic = (node.sink, node.topic) if isinstance(node, n.Write) else ("", "")
+    record = asked.catalog.queries.get(query.id)
+    sink = asked.catalog.source(record.sink) if record is not None else None
+    name, topic = (sink.name, sink.topic) if sink is not None else ("", "")
     _, state, _ = told(asked.engine, query)
-    return QueryInfo(query.statement, (sink,), (topic,), query.id, {state: 1})
+    return QueryInfo(query.statement, (name,), (topic,), query.id, {state: 1})
+
+
+def warnings_of(asked: Asked, queries: Iterable[PersistentQuery]) -> tuple[str, ...]:
+    """Why queries do not run that should."""
+    found = (warning(asked.engine, query) for query in queries)
+    return tuple(text for text in found if text is not None)
 
 
 def _push_info(query: PushQuery) -> QueryInfo:
@@ -42,25 +51,35 @@ def _queries(statement: ast.ListQueries, asked: Asked) -> Entity:
     pushes = list(engine.pushes)
     if statement.extended:
         described = [_description(asked, q) for q in engine.queries]
-        return QueryDescriptionList(asked.text, (*described, *(_push(asked, q) for q in pushes)))
-    listed = [query_info(asked, query) for query in engine.queries]
-    return QueryList(asked.text, (*listed, *map(_push_info, pushes)))
+        return QueryDescriptionList(
+            asked.text,
+            (*described, *(_push(asked, q) for q in pushes)),
+            warnings=warnings_of(asked, engine.queries),
+        )
+    persistent = list(engine.queries)
+    listed = [query_info(asked, query) for query in persistent]
+    return QueryList(
+        asked.text,
+        (*listed, *map(_push_info, pushes)),
+        warnings=warnings_of(asked, persistent),
+    )
 
 
 def _description(asked: Asked, query: PersistentQuery) -> QueryDescription:
     planned = query.planned
-    node = planned.node
+    node = planned.node if planned is not None else None
+    record = asked.catalog.queries.get(query.id)
     own = asked.world.settings
     host, state, errors = told(asked.engine, query)
     return QueryDescription(
         id=query.id,
         statement_text=query.statement,
-        window_type=_window_type(node),
-        fields=FieldInfo.all_of(planned.schema),
-        sources=planned.sources,
-        sinks=(node.sink,) if isinstance(node, n.Write) else (),
+        window_type=_window_type(node) if node is not None else None,
+        fields=FieldInfo.all_of(planned.schema) if planned is not None else (),
+        sources=record.sources if record is not None else (),
+        sinks=(record.sink,) if record is not None else (),
         topology=query.spark_plan(),
-        execution_plan=explain(node, query.id),
+        execution_plan=explain(node, query.id) if node is not None else "",
         overridden_properties={
             name: value for name, value in query.overrides.items() if own.text(name) != value
         },
@@ -101,7 +120,9 @@ def _explain(statement: ast.Explain, asked: Asked) -> Entity:
                 f"Query with id:{statement.query_id} does not exist, use SHOW QUERIES to view the "
                 "full set of queries."
             )
-        return ExplainedQuery(asked.text, _description(asked, query))
+        return ExplainedQuery(
+            asked.text, _description(asked, query), warnings=warnings_of(asked, [query])
+        )
     inner = statement.statement
     assert inner is not None
     if isinstance(inner, ast.Query) and inner.emit is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from headrace.catalog.catalog import QueryRecord
 from headrace.engine.queries import PersistentQuery
 from headrace.engine.statements.handling import Asked, handles
-from headrace.engine.statements.queries import query_info
+from headrace.engine.statements.queries import query_info, warnings_of
 from headrace.model.entities import (
     DescribedSource,
     Entity,
@@ -106,6 +106,12 @@ def describe(
         topic = asked.world.admin.describe(source.topic)
     except HeadraceError as e:
         warnings = (f"Error from Kafka: {e}",)
+    command = f"{source.kind.value.lower()}/{source.name}/create"
+    if command in asked.engine.unplanned:
+        warnings += (asked.engine.unplanned[command],)
+    around = (*catalog.writers(source.name), *catalog.readers(source.name))
+    queries = (asked.engine.queries.get(q.id) for q in around)
+    warnings += warnings_of(asked, (q for q in queries if q is not None))
     derived = {q.sink for q in catalog.readers(source.name) if q.id[:4] in ("CSAS", "CTAS")}
     writers = catalog.writers(source.name)
     description = SourceDescription(

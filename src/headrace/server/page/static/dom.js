@@ -42,4 +42,4 @@ export function number(value) {
   return value >= 10 || Number.isInteger(value) ? Math.round(value).toLocaleString("en") : value.toFixed(1);
 }
 
-export const STATES = { RUNNING: "good", PAUSED: "warn", ERROR: "bad", UNRESPONSIVE: "bad" };
+export const STATES = { RUNNING: "good", PAUSED: "warn", ERROR: "bad", UNRESPONSIVE: "bad", DEGRADED: "bad" };
