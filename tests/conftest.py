@@ -1,4 +1,4 @@
-"""The one server of a test run: broker, registry, Spark, engine and REST API."""
+"""The seed of a test run, and its one server: broker, registry, Spark, engine and REST API."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The machines are noisy: no example fails for being slow. CI tries the same examples every time, so
-# that a red run tells of the change and not of luck; everyone else's runs go on searching.
+from flaky import chosen_seed
+
+# All random data of a run comes from one number, which the run prints: `SEED=… pytest …` makes it
+# again. CI tries the same every time, so that a red run tells of the change and not of luck;
+# everyone else's runs go on searching.
+SEED = chosen_seed()
+
+# The machines are noisy: no example fails for being slow.
 settings.register_profile("headrace", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("headrace")
 
@@ -19,6 +25,22 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 ).rstrip(os.pathsep)
 
 _SERVER = pytest.StashKey()
+
+
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis looks
+def pytest_configure(config):
+    if getattr(config.option, "hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"SEED={SEED}")
+
+
+@pytest.fixture(scope="session")
+def seed():
+    """What a test's own random data begins with."""
+    return SEED
 
 
 @pytest.fixture(scope="session")

@@ -41,9 +41,7 @@ def final_table(scene: Scene, topic: str) -> dict[bytes | None, object]:
 
 
 @pytest.fixture(scope="module")
-def tables(scene):
-    seed = random.randrange(10**9)
-    print("seed", seed)  # shown if it fails
+def tables(scene, seed):
     chance = random.Random(seed)
     for name in SOURCES:
         scene.topic(name, 2)

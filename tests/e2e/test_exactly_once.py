@@ -53,15 +53,15 @@ def committed(scene: Scene, topic: str) -> list[tuple[str, dict[str, int]]]:
     return [(r.key.decode(), json.loads(r.value)) for r in RecordReader(scene.kafka).read(topic)]
 
 
-def test_killed_servers_write_everything_once(tmp_path):
-    writes_once(tmp_path, RECORDS, KILLS)
+def test_killed_servers_write_everything_once(tmp_path, seed):
+    writes_once(tmp_path, RECORDS, KILLS, seed)
 
 
-def test_brief_a_killed_server_writes_everything_once(tmp_path):
-    writes_once(tmp_path, 20_000, 1)
+def test_brief_a_killed_server_writes_everything_once(tmp_path, seed):
+    writes_once(tmp_path, 20_000, 1, seed)
 
 
-def writes_once(tmp_path: Path, records: int, kills: int) -> None:
+def writes_once(tmp_path: Path, records: int, kills: int, seed: int) -> None:
     """The records come in as many parts as there are kills."""
     settings = {
         "processing.guarantee": "exactly_once_v2",
@@ -69,7 +69,7 @@ def writes_once(tmp_path: Path, records: int, kills: int) -> None:
         "ksql.query.retry.backoff.initial.ms": "500",
     }
     data_dir, ports = tmp_path / "server", (free_port(), free_port(), free_port())
-    chance = random.Random()
+    chance = random.Random(seed)
     with EmbeddedBroker(tmp_path / "kafka", free_port()) as broker:
         kafka = broker.bootstrap_servers
 

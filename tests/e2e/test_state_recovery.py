@@ -231,17 +231,17 @@ def broker(tmp_path):
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_a_query_remembers_survives_kills(tmp_path, broker, group):
-    survives(tmp_path, broker.bootstrap_servers, GROUPS[group], KILLS)
+def test_what_a_query_remembers_survives_kills(tmp_path, broker, group, seed):
+    survives(tmp_path, broker.bootstrap_servers, GROUPS[group], KILLS, seed)
 
 
-def test_brief_an_aggregate_and_a_join_survive_kills(tmp_path, broker):
-    survives(tmp_path, broker.bootstrap_servers, ("tumbling", "stream_left"), 2)
+def test_brief_an_aggregate_and_a_join_survive_kills(tmp_path, broker, seed):
+    survives(tmp_path, broker.bootstrap_servers, ("tumbling", "stream_left"), 2, seed)
 
 
-def survives(tmp_path: Path, kafka: str, names: Sequence[str], kills: int) -> None:
+def survives(tmp_path: Path, kafka: str, names: Sequence[str], kills: int, seed: int) -> None:
     """Runs queries whole, and with servers that are killed: the outcome is the same."""
-    feed, chance = Feed(), random.Random()
+    feed, chance = Feed(), random.Random(seed)
     kinds = [kind for kind in KINDS if kind.name in names]
     data_dir, ports = tmp_path / "server", (free_port(), free_port(), free_port())
     server = ServerProcess(data_dir, ports, kafka)

@@ -68,9 +68,7 @@ def is_native(engine: Engine, query_id: str) -> bool:
     return "Spark's aggregate" in str(query.program(NO_HOPE).state)
 
 
-def test_both_ways_come_to_the_same_tables(scene, server):
-    seed = random.randrange(10**9)
-    print("seed", seed)  # shown if it fails
+def test_both_ways_come_to_the_same_tables(scene, server, seed):
     scene.topic("two_ways", 2)
     scene.write("two_ways", *random_records(random.Random(seed)))
     scene.sql(
