@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 
 import pytest
@@ -113,3 +114,27 @@ def test_headers_are_kept(path):
     store.apply([update(b"k", b"1", 0, (("a", b"\x00\xff"), ("a", None)))], {0: 1})
 
     assert list(headers_of(store.get(b"k"))) == [("a", b"\x00\xff"), ("a", None)]
+
+
+@pytest.mark.parametrize(("code", "kept"), [("SQLITE_FULL", True), ("SQLITE_CORRUPT", False)])
+def test_only_a_damaged_file_is_given_up(path, monkeypatch, code, kept):
+    """A full disk is no damage: the rows are still there when it has room again."""
+    store = RowStore(path, "a")
+    store.apply([update(b"k", b"1", 0)], {0: 1})
+    store.close()
+    prepared, calls = RowStore._prepared_writer, []
+
+    def failing(self):
+        calls.append(self)
+        if len(calls) == 1:
+            failure = sqlite3.OperationalError(code)
+            failure.sqlite_errorcode = getattr(sqlite3, code)
+            raise failure
+        return prepared(self)
+
+    monkeypatch.setattr(RowStore, "_prepared_writer", failing)
+    if kept:
+        with pytest.raises(sqlite3.OperationalError):
+            RowStore(path, "a")
+    found = RowStore(path, "a").get(b"k")
+    assert (found is not None) == kept

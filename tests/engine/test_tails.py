@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 
@@ -9,6 +10,7 @@ import pytest
 
 from headrace.engine import tailing
 from headrace.engine.tailing import Followed, TableTails
+from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
 from headrace.topics.records import NewRecord, RecordWriter
@@ -132,3 +134,75 @@ def test_a_table_that_nobody_asks_about_rests(tails, topic, write, monkeypatch):
     monkeypatch.undo()
     write(topic, b="2")
     assert rows(tails, followed) == {"a": "1", "b": "2"}
+
+
+# What SQLite answers where the disk is full, and where nothing can be written any more; and how
+# that is over.
+FAULTS = {
+    "full": ("PRAGMA max_page_count = 1", "PRAGMA max_page_count = 1000000000", "full"),
+    "read only": ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "readonly"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_rows_come_back_by_themselves_when_the_disk_does(tails, topic, write, fault, monkeypatch):
+    """The thread that follows tables survives, says what is wrong, and tries again."""
+    monkeypatch.setattr(tailing, "CARE_SECONDS", 0.0)
+    monkeypatch.setattr(tailing, "LONGEST_RETRY_SECONDS", 1.0)
+    begins, ends, reason = FAULTS[fault]
+    followed = Followed(topic, topic)
+    write(topic, a="1")
+    assert rows(tails, followed) == {"a": "1"}
+    assert tails.trouble is None
+    writer = tails.follow(followed).store._writer
+    writer.execute(begins)
+    write(topic, **{f"k{i}": "x" * 1000 for i in range(100)})
+    with pytest.raises(HeadraceError, match=f"cannot be stored.*{reason}.*as soon as"):
+        rows(tails, followed)
+    trouble = tails.trouble
+    assert trouble is not None
+    assert reason in trouble.reason
+    assert time.time() - 60 < trouble.since <= time.time()
+
+    writer.execute(ends)
+    deadline = time.monotonic() + 30
+    while tails.trouble is not None:  # nobody has to ask
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(rows(tails, followed)) == 101
+    write(topic, b="2")
+    assert rows(tails, followed)["b"] == "2"
+
+
+def test_a_table_that_cannot_be_kept_is_told_in_a_sentence(kafka, admin, tmp_path, topic, write):
+    """Its directory cannot be made: no internal error, and it works when it can."""
+    write(topic, a="1")
+    (tmp_path / "tables").write_text("in the way")
+    tails = TableTails(kafka, admin, tmp_path / "tables")
+    try:
+        with pytest.raises(HeadraceError, match="cannot be stored"):
+            rows(tails, Followed(topic, topic))
+        assert tails.trouble is not None
+        (tmp_path / "tables").unlink()
+        assert rows(tails, Followed(topic, topic)) == {"a": "1"}
+        assert tails.trouble is None
+    finally:
+        tails.close()
+
+
+def test_the_thread_outlives_what_nobody_thought_of(tails, topic, write, monkeypatch):
+    write(topic, a="1")
+    assert rows(tails, Followed(topic, topic)) == {"a": "1"}
+    raised = threading.Event()
+
+    def broken(self):
+        raised.set()
+        raise RuntimeError("nobody thought of this")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tailing, "CARE_SECONDS", 0.0)
+        patch.setattr(TableTails, "_care", broken)
+        assert raised.wait(30)
+    write(topic, b="2")
+    assert rows(tails, Followed(topic, topic)) == {"a": "1", "b": "2"}
+    assert tails.trouble is None

@@ -74,7 +74,13 @@ class RowStore:
         self._opening = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = self._open_writer()
-        facts = {"topic": topic_id, "version": str(VERSION)}
+        try:
+            self._begin({"topic": topic_id, "version": str(VERSION)})
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def _begin(self, facts: Mapping[str, str]) -> None:
         if not self._is_usable(facts):
             self._writer.close()
             remove_store(self._path)
@@ -138,10 +144,11 @@ class RowStore:
                 "ON CONFLICT (part) DO UPDATE SET next = excluded.next",
                 list(positions.items()),
             )
+            writer.execute("COMMIT")
         except BaseException:
-            writer.execute("ROLLBACK")
+            if writer.in_transaction:  # SQLite itself may have given up already
+                writer.execute("ROLLBACK")
             raise
-        writer.execute("COMMIT")
 
     def expire(self, lows: Mapping[int, int]) -> None:
         """Forgets what the topic has forgotten: records before the oldest of their partition."""
@@ -178,8 +185,10 @@ class RowStore:
     def _open_writer(self) -> sqlite3.Connection:
         try:
             return self._prepared_writer()
-        except sqlite3.DatabaseError:
-            remove_store(self._path)  # damaged: the topic has everything
+        except sqlite3.DatabaseError as e:
+            if not is_damage(e):
+                raise
+            remove_store(self._path)  # the topic has everything
             return self._prepared_writer()
 
     def _prepared_writer(self) -> sqlite3.Connection:
@@ -203,6 +212,12 @@ class RowStore:
                 self._readers.append(reader)
             self._local.reader = reader
         return reader
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is bad, and not what it lies on: a disk may have room again."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def remove_store(path: Path) -> None:

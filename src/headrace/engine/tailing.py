@@ -3,6 +3,7 @@
 A table costs nothing until its first pull query. From then on one thread, with one consumer for
 all tables of the server, brings its topic's changes to a `RowStore`; a table that nobody asks
 about for a while is no longer followed, and goes on from where it stands when it is needed again.
+One whose rows cannot be stored for now (the disk is full, say) is tried again, until they can.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import cast
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from headrace.engine.rowstore import Headers, RowStore, Update, remove_store
+from headrace.engine.rowstore import Headers, RowStore, Update, is_damage, remove_store
+from headrace.engine.supervised import SupervisedThread
 from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.client import KafkaConnection
@@ -40,10 +42,23 @@ CARE_SECONDS = 30.0
 QUEUED_KIB = 16 * 1024
 FETCH_WAIT_MS = 50
 LATEST = -1  # as a time to ask offsets for: the end
+# After rows could not be stored, they are tried again after a second, then after twice as long.
+RETRY_SECONDS = 1.0
+LONGEST_RETRY_SECONDS = 15.0
+# A table that could not be opened, and that nobody has asked for since, troubles nobody any more.
+UNOPENED_SECONDS = 60.0
 
 
 class TopicGone(HeadraceError):
     """The topic of a table is no longer there."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why tables cannot be followed for now, and since when (in seconds, as `time.time`)."""
+
+    reason: str
+    since: float = field(default_factory=time.time)
 
 
 # The key under which a record is stored; None for a record that is not of the table. What other
@@ -86,6 +101,9 @@ class Tail:
         self.confirmed_at = float("-inf")
         self.asked_at = time.monotonic()
         self.failure: HeadraceError | None = None
+        self.trouble: Trouble | None = None
+        self._retry_at = 0.0
+        self._patience = RETRY_SECONDS
         self._renew = renew
         self._renewing = False
         self._expected: dict[int, int] = {}
@@ -147,6 +165,8 @@ class Tail:
             while not self._has(ends):
                 if self.failure is not None:
                     raise self.failure
+                if self.trouble is not None:
+                    raise HeadraceError(self.trouble.reason)
                 left = deadline - time.monotonic()
                 if left <= 0 or not self._progress.wait(left):
                     raise HeadraceError(
@@ -186,19 +206,61 @@ class Tail:
         if ahead:
             try:
                 self.store.apply(self._pending, ahead)
+                self._patience = RETRY_SECONDS
             except sqlite3.Error as e:
-                self.fail(HeadraceError(f"The rows of '{self.topic}' cannot be stored: {e}"))
-                ahead = {}
-        self._pending.clear()
-        self._moved.clear()
+                self.stumble(e)
+                return
+        self._drop_pending()
         with self._progress:
             self.reached = {**self.reached, **ahead}
             self._progress.notify_all()
+
+    def _drop_pending(self) -> None:
+        self._pending.clear()
+        self._moved.clear()
+
+    def stumble(self, error: sqlite3.Error) -> None:
+        """Notes that the store cannot be written for now; what was not stored is read again. A
+        store that is damaged is of no use any more, and made anew when someone asks."""
+        self._drop_pending()
+        reason = not_stored(self.topic, error)
+        if is_damage(error):
+            self.fail(HeadraceError(reason))
+            return
+        LOG.warning("%s", reason)
+        self._retry_at = time.monotonic() + self._patience
+        self._patience = min(2 * self._patience, LONGEST_RETRY_SECONDS)
+        with self._progress:
+            self.trouble = Trouble(reason) if self.trouble is None else self.trouble
+            self._progress.notify_all()
+
+    def retry(self) -> None:
+        """If it is time to, sees whether the store can be written again."""
+        if self.trouble is None or time.monotonic() < self._retry_at:
+            return
+        try:
+            self.store.touch()
+        except sqlite3.Error as e:
+            self.stumble(e)
+            return
+        LOG.info("The rows of '%s' can be stored again", self.topic)
+        self.trouble = None
+
+    def start_over(self) -> None:
+        """Forgets what was read and not stored: it is read again."""
+        self._drop_pending()
 
     def fail(self, failure: HeadraceError) -> None:
         with self._progress:
             self.failure = failure
             self._progress.notify_all()
+
+
+def not_stored(topic: str, error: Exception) -> str:
+    return (
+        f"The rows of topic '{topic}' cannot be stored: {error}. Pull queries on it are answered "
+        "as soon as they can be."
+    )
 
 
 def _headers(headers: list[tuple[str, bytes | None]] | None) -> Headers:
@@ -216,36 +278,66 @@ class TableTails:
         self._changed = threading.Condition()
         self._opening = threading.Lock()
         self._followed: dict[str, Tail] = {}  # what the consumer is assigned
-        self._thread: threading.Thread | None = None
+        self.thread = SupervisedThread(
+            "table-tails", self._follow_all, most=LONGEST_RETRY_SECONDS, failed=self._note
+        )
+        self._failing: Trouble | None = None  # of the thread
+        self._unopened: dict[str, tuple[Trouble, float]] = {}  # and when it was last tried
         self._renewer = ThreadPoolExecutor(1, thread_name_prefix="table-freshness")
-        self._stopping = False
+
+    @property
+    def _stopping(self) -> bool:
+        return self.thread.stopping.is_set()
 
     def get(self, name: str) -> Tail | None:
         """The tail of a table that is followed already."""
         tail = self._tails.get(name)
         return tail if tail is not None and tail.failure is None else None
 
+    @property
+    def trouble(self) -> Trouble | None:
+        """Why rows of tables are not up to date, if they are not; the oldest reason."""
+        recently = time.monotonic() - UNOPENED_SECONDS
+        troubles = [
+            *(tail.trouble for tail in list(self._tails.values())),
+            *(trouble for trouble, at in list(self._unopened.values()) if at > recently),
+            self._failing,
+        ]
+        return min((t for t in troubles if t is not None), key=lambda t: t.since, default=None)
+
     def follow(self, followed: Followed) -> Tail:
         """The tail of a table; begins to follow its topic if nobody has asked before."""
-        name, topic = followed.name, followed.topic
+        name = followed.name
         with self._opening:
             tail = self.get(name)
             if tail is not None:
                 return tail
             self._leave(name)
-            store = RowStore(self._path(name), f"{self._admin.id(topic)}{followed.fingerprint}")
-            begin = self._admin.begin_offsets(topic)
-            store.expire(begin)
-            tail = Tail(followed, store, list(begin), self._renew)
+            tail = self._opened(followed)
             with self._changed:
                 self._tails[name] = tail
                 self._changed.notify_all()
-                if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._run, name="table-tails", daemon=True
-                    )
-                    self._thread.start()
+                if not self.thread.is_alive:
+                    self.thread.start()
             return tail
+
+    def _opened(self, followed: Followed) -> Tail:
+        topic, name = followed.topic, followed.name
+        topic_id, begin = self._admin.id(topic), self._admin.begin_offsets(topic)
+        try:
+            store = RowStore(self._path(name), f"{topic_id}{followed.fingerprint}")
+            try:
+                store.expire(begin)
+                tail = Tail(followed, store, list(begin), self._renew)
+            except BaseException:
+                store.close()
+                raise
+        except (sqlite3.Error, OSError) as e:
+            trouble, _ = self._unopened.get(name, (Trouble(not_stored(topic, e)), 0.0))
+            self._unopened[name] = trouble, time.monotonic()
+            raise HeadraceError(trouble.reason) from e
+        self._unopened.pop(name, None)
+        return tail
 
     def await_fresh(self, tail: Tail, staleness: float) -> None:
         """Waits until everything that was written `staleness` seconds ago is in the store."""
@@ -291,7 +383,11 @@ class TableTails:
         """Drops a table's rows: it is no more."""
         with self._opening:
             self._leave(name)
-            remove_store(self._path(name))
+            self._unopened.pop(name, None)
+            try:
+                remove_store(self._path(name))
+            except OSError as e:
+                LOG.warning("The rows of '%s' could not be deleted: %s", name, e)
 
     def _leave(self, name: str) -> None:
         """Stops to follow for a table; returns when nobody writes to its store any more."""
@@ -309,10 +405,9 @@ class TableTails:
 
     def close(self) -> None:
         with self._changed:
-            self._stopping = True
+            self.thread.stopping.set()
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        self.thread.stop()
         self._renewer.shutdown(cancel_futures=True)
         for tail in self._tails.values():
             tail.store.close()
@@ -326,25 +421,28 @@ class TableTails:
 
     # ------------------------------------------------------------------ the thread
 
-    def _run(self) -> None:
-        consumer: Consumer | None = None
+    def _follow_all(self) -> None:
+        """Until the server stops; who follows anew after a failure begins where the stores are."""
         cared_at = time.monotonic()
+        consumer = self._consumer()
         try:
             while not self._stopping:
-                try:
-                    if consumer is None:
-                        consumer = self._consumer()
-                    self._arrange(consumer)
-                    self._bring(consumer)
-                    if time.monotonic() - cared_at > CARE_SECONDS:
-                        cared_at = time.monotonic()
-                        self._care()
-                except HeadraceError as e:
-                    LOG.warning("Tables cannot be followed for now: %s", e)
-                    time.sleep(1)
+                self._arrange(consumer)
+                self._bring(consumer)
+                if time.monotonic() - cared_at > CARE_SECONDS:
+                    cared_at = time.monotonic()
+                    self._care()
+                self._failing = None
         finally:
-            if consumer is not None:
-                consumer.close()
+            consumer.close()
+
+    def _note(self, failure: Exception) -> None:
+        self._failing = self._failing or Trouble(f"Tables cannot be followed: {failure}")
+        with self._changed:
+            for tail in self._followed.values():
+                tail.start_over()
+            self._followed = {}
+            self._changed.notify_all()
 
     def _consumer(self) -> Consumer:
         return self._connection.consumer(
@@ -360,10 +458,13 @@ class TableTails:
         """Assigns what is to be followed now; waits while there is nothing."""
         with self._changed:
             while not self._stopping:
-                wanted = {t: tail for t, tail in self._tails.items() if tail.failure is None}
+                usable = {t: tail for t, tail in self._tails.items() if tail.failure is None}
+                for tail in usable.values():
+                    tail.retry()
+                wanted = {t: tail for t, tail in usable.items() if tail.trouble is None}
                 if wanted or self._followed:
                     break
-                self._changed.wait()
+                self._changed.wait(RETRY_SECONDS if usable else None)
             if self._stopping or wanted == self._followed:
                 return
             LOG.info("Following %d tables: %s", len(wanted), ", ".join(sorted(wanted)))
@@ -425,8 +526,12 @@ class TableTails:
             except HeadraceError as e:
                 tail.fail(e)
                 continue
-            tail.store.expire(lows)
-            tail.store.touch()
+            try:
+                tail.store.expire(lows)
+                tail.store.touch()
+            except sqlite3.Error as e:
+                tail.stumble(e)
+                continue
             if set(lows) - set(tail.reached):
                 tail.fail(TopicGone(f"Topic '{tail.topic}' has grown: it is followed anew."))
 
