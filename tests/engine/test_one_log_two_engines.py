@@ -244,3 +244,28 @@ def test_the_end_of_the_service_is_the_end_for_all(service):
     service.settled()
     assert run(b, COPY) == run(a, COPY) == "The server is already shut down"
     assert list(b.catalog.sources()) == []
+
+
+# --------------------------------------------------------------------------------- warnings
+
+BARE = "STREAM s (k INT KEY, v INT) WITH (kafka_topic='orders', value_format='JSON'{});"
+
+
+def test_an_answer_bears_the_warnings(service):
+    first, _ = service.engines
+    [answer] = first.execute(Request(f"CREATE {BARE.format(', wrap_single_fields=true')}"))
+    [warning] = answer.to_json()["warnings"]
+    assert "has no effect on the keys of S: format KAFKA" in warning["message"]
+
+
+def test_a_topic_with_records_keeps_their_form(service):
+    first, _ = service.engines
+    first.execute(Request(f"CREATE {BARE.format('')}"))
+    service.topics.end_offsets = lambda name: {0: 3}
+    wrapped = f"CREATE OR REPLACE {BARE.format(', wrap_single_values=true')}"
+    with pytest.raises(HeadraceError, match="while its topic 'orders' has records"):
+        first.execute(Request(wrapped))
+    service.topics.end_offsets = service.topics.begin_offsets
+    first.execute(Request(wrapped))
+    service.topics.end_offsets = lambda name: {0: 3}  # whoever reads the log later asks no more
+    assert [catalog.source("S").value.wrap for catalog in service.settled()] == [True, True]

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from headrace.engine.resolve import check_named_schemas, resolve_schema
+from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.model.errors import StatementError, UnavailableError
 from headrace.model.schema import Column, Namespace, Schema
 from headrace.model.sources import Serde, Source, SourceKind
-from headrace.model.types import INTEGER, STRING
+from headrace.model.types import BIGINT, INTEGER, STRING, Field, Struct
 from headrace.sql.parser import parse_statement
 from headrace.sql.printer import format_statement
 from headrace.topics.registry.client import InMemoryRegistry
@@ -48,10 +48,10 @@ def registry() -> InMemoryRegistry:
 
 
 def resolved(sql: str, registry: InMemoryRegistry | None, **settings: str) -> str:
-    statement = resolve_schema(
+    found = resolve_schema(
         parse_statement(sql), {k.replace("_", "."): v for k, v in settings.items()}, registry
     )
-    return format_statement(statement)
+    return format_statement(found.statement)
 
 
 def refusal(sql: str, registry: InMemoryRegistry | None) -> str:
@@ -102,15 +102,21 @@ def canonical(sql: str) -> str:
         ),
         pytest.param(
             "CREATE TABLE t WITH (KAFKA_TOPIC='records', FORMAT='AVRO');",
-            "CREATE TABLE t (ROWKEY STRUCT<ID INT, ITEM STRING> PRIMARY KEY, A INT, B INT) "
+            "CREATE TABLE t (ID INT PRIMARY KEY, ITEM STRING PRIMARY KEY, A INT, B INT) "
             "WITH (KAFKA_TOPIC='records', FORMAT='AVRO');",
-            id="a key is bare",
+            id="a key of many fields",
+        ),
+        pytest.param(
+            "CREATE TABLE t WITH (KAFKA_TOPIC='records', FORMAT='AVRO', WRAP_SINGLE_KEYS=false);",
+            "CREATE TABLE t (ROWKEY STRUCT<ID INT, ITEM STRING> PRIMARY KEY, A INT, B INT) "
+            "WITH (KAFKA_TOPIC='records', FORMAT='AVRO', WRAP_SINGLE_KEYS=false);",
+            id="unless it is said to be bare",
         ),
         pytest.param(
             "CREATE TABLE t WITH (KAFKA_TOPIC='records', FORMAT='AVRO', WRAP_SINGLE_KEYS=true);",
             "CREATE TABLE t (ID INT PRIMARY KEY, ITEM STRING PRIMARY KEY, A INT, B INT) "
             "WITH (KAFKA_TOPIC='records', FORMAT='AVRO', WRAP_SINGLE_KEYS=true);",
-            id="unless it is said to be a record",
+            id="a key that is said to be a record",
         ),
         pytest.param(
             "CREATE STREAM s WITH (KAFKA_TOPIC='single', VALUE_FORMAT='AVRO');",
@@ -154,7 +160,7 @@ def test_what_is_left_out(registry: InMemoryRegistry, before: str, after: str):
 )
 def test_nothing_is_left_out(registry: InMemoryRegistry, sql: str):
     statement = parse_statement(sql)
-    assert resolve_schema(statement, {}, registry) is statement
+    assert resolve_schema(statement, {}, registry) == Resolved(statement)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +219,53 @@ def test_a_schema_of_another_format(registry: InMemoryRegistry):
     )
 
 
-def test_the_setting_asks_for_records(registry: InMemoryRegistry):
-    sql = "CREATE STREAM s WITH (KAFKA_TOPIC='{}', VALUE_FORMAT='AVRO');"
-    settings = {"ksql.persistence.wrap.single.values": "true"}
-    single = resolve_schema(parse_statement(sql.format("single")), settings, registry)
-    assert "WRAP" not in format_statement(single)
-    with pytest.raises(StatementError, match="anonymous type"):
-        resolve_schema(parse_statement(sql.format("bare")), settings, registry)
+SIDES = {
+    "key": ("(v INT)", "KEY_FORMAT='AVRO', VALUE_FORMAT='JSON'", "WRAP_SINGLE_KEYS"),
+    "value": ("(k INT KEY)", "VALUE_FORMAT='AVRO'", "WRAP_SINGLE_VALUES"),
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("setting", ["true", "false"])
+@pytest.mark.parametrize(("topic", "wrapped"), [("ones", "true"), ("bares", "false")])
+def test_a_schema_wins_over_the_setting_and_says_so(
+    registry: InMemoryRegistry, side: str, setting: str, topic: str, wrapped: str
+):
+    registry.register(f"ones-{side}", json.dumps(SINGLE))
+    registry.register(f"bares-{side}", '"long"')
+    elements, formats, name = SIDES[side]
+    sql = f"CREATE STREAM s {elements} WITH (KAFKA_TOPIC='{topic}', {formats});"
+    settings = {f"ksql.persistence.wrap.single.{side}s": setting}
+    found = resolve_schema(parse_statement(sql), settings, registry)
+    text = format_statement(found.statement)
+    column = "ID BIGINT" if topic == "ones" else f"ROW{side.upper()[:3]} BIGINT"
+    assert column in text
+    if setting == wrapped:
+        assert not found.warnings
+        assert "WRAP" not in text
+        return
+    assert f"{name}={wrapped}" in text
+    [warning] = found.warnings
+    assert f"{name}={wrapped} is taken from it, although " in warning
+    assert f"ksql.persistence.wrap.single.{side}s is {setting}" in warning
+
+
+def test_property_and_setting_mean_the_same_for_a_key_of_many_fields(registry: InMemoryRegistry):
+    sql = "CREATE TABLE t WITH (KAFKA_TOPIC='records', FORMAT='AVRO'{});"
+    by_property = resolved(sql.format(", WRAP_SINGLE_KEYS=true"), registry)
+    by_setting = resolved(sql.format(""), registry, ksql_persistence_wrap_single_keys="true")
+    assert "(ID INTEGER PRIMARY KEY, ITEM STRING PRIMARY KEY, A INTEGER," in by_property
+    assert by_setting == by_property.replace(", WRAP_SINGLE_KEYS=true", "")
+
+
+def test_what_replaces_a_source_reads_the_schema_as_that_did(registry: InMemoryRegistry):
+    value = Serde("AVRO", False)
+    schema = Schema([Column("ROWVAL", Struct((Field("ID", BIGINT),)))])
+    before = Source("S", SourceKind.STREAM, schema, "single", Serde("KAFKA"), value)
+    sql = "CREATE OR REPLACE STREAM s WITH (KAFKA_TOPIC='single', VALUE_FORMAT='AVRO');"
+    found = resolve_schema(parse_statement(sql), {}, registry, before)
+    assert "(ROWVAL STRUCT<ID BIGINT>)" in format_statement(found.statement)
+    assert not found.warnings
 
 
 def test_no_registry_and_one_that_is_down():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from headrace.catalog.catalog import Catalog, QueryRecord
+from headrace.engine.resolve import Resolved
 from headrace.model.entities import CommandId
 from headrace.model.errors import StatementError
 from headrace.model.settings import Settings, canonical, check_editable
@@ -19,11 +20,12 @@ from headrace.model.sources import Source, SourceKind
 from headrace.plan.binder import resolve_type
 from headrace.plan.ddl import plan_alter_source, plan_create_source
 from headrace.plan.nodes import Node
-from headrace.plan.properties import DECLARED, with_clause
+from headrace.plan.properties import COMMON, DECLARED, with_clause
 from headrace.plan.query import Planned, plan_create_as, plan_insert_select
-from headrace.plan.replace import check_query_upgrade, check_source_upgrade
+from headrace.plan.replace import check_query_upgrade, check_source_upgrade, mixed_forms
 from headrace.plan.sink import TopicOptions, topic_options
 from headrace.plan.view import alternatives
+from headrace.plan.wrapping import without_effect
 from headrace.sql import ast
 from headrace.sql.printer import format_statement
 
@@ -31,13 +33,18 @@ from headrace.sql.printer import format_statement
 class Outside(Protocol):
     """The facts about the world that planning a change needs."""
 
-    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
-        """The statement with what it leaves to the schema registry written out."""
+    def resolve(
+        self, statement: ast.Statement, settings: Mapping[str, str], replaced: Source | None
+    ) -> Resolved:
+        """The statement with what it leaves to the schema registry written out; `replaced` is the
+        source whose place it takes."""
 
     def check_sink(self, sink: Source) -> None:
         """Refuses a sink that does not fit the schemas which its statement names."""
 
     def partitions(self, topic: str) -> int | None: ...
+
+    def has_records(self, topic: str) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ class NewQuery:
 
 @dataclass(frozen=True)
 class Change:
-    """`done` is a message instead of a change: nothing is to be done, and why that is fine."""
+    """`done` is a message instead of a change: nothing is to be done, and why that is fine.
+    `warnings` are for whoever sent the statement."""
 
     command: CommandId
     statement: ast.Statement
@@ -78,6 +86,7 @@ class Change:
     alters: tuple[str, str] | None = None  # a setting of the server, and its new value
     done: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 S = TypeVar("S", bound=ast.Statement)
@@ -111,12 +120,28 @@ def planned_kinds() -> frozenset[type[ast.Statement]]:
 def plan_change(
     statement: ast.Statement, catalog: Catalog, intent: Intent, outside: Outside
 ) -> Change:
-    resolved = outside.resolve(statement, intent.settings)
+    resolved = outside.resolve(statement, intent.settings, _replaced(statement, catalog))
     view = replace(catalog, topic_partitions=outside.partitions)
-    change = _PLANNERS[type(statement)](resolved, view, intent)
-    if change.creates is not None and change.creates.is_sink:
-        outside.check_sink(change.creates)
-    return change
+    change = _PLANNERS[type(statement)](resolved.statement, view, intent)
+    if change.creates is not None:
+        _check_forms(catalog.source(change.creates.name), change.creates, outside)
+        if change.creates.is_sink:
+            outside.check_sink(change.creates)
+    return replace(change, warnings=(*resolved.warnings, *change.warnings))
+
+
+def _replaced(statement: ast.Statement, catalog: Catalog) -> Source | None:
+    """The source whose place a statement takes."""
+    if isinstance(statement, ast.CreateSource | ast.CreateAsSelect) and statement.or_replace:
+        return catalog.source(statement.name)
+    return None
+
+
+def _check_forms(existing: Source | None, new: Source, outside: Outside) -> None:
+    """Records of one topic lie in one form, also after a source is replaced or altered."""
+    mixed = mixed_forms(existing, new) if existing is not None else None
+    if mixed is not None and outside.has_records(new.topic):
+        raise StatementError(f"Cannot upgrade data source: {mixed}")
 
 
 def _kind(source: Source) -> str:
@@ -157,6 +182,7 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
         creates=source,
         topic=given,
         settings=intent.settings,
+        warnings=without_effect(clause, source),
     )
 
 
@@ -206,6 +232,7 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
         starts=NewQuery(query_id, intent.text, planned, intent.settings),
         stops=stops,
         settings=intent.settings,
+        warnings=without_effect(with_clause(statement.properties, COMMON), sink),
     )
 
 

@@ -355,7 +355,13 @@ class Engine:
                 if command.sequence in self._void:
                     continue
                 provisioned.settle()
-            return CurrentStatus(parsed.text, change.command, _status(change), command.sequence)
+            return CurrentStatus(
+                parsed.text,
+                change.command,
+                _status(change),
+                command.sequence,
+                warnings=change.warnings,
+            )
         raise UnavailableError("Other servers change too much at the same time. Try again.")
 
     def _await_command(self, sequence: int, patience: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.engine.changes import Change
-from headrace.engine.resolve import check_named_schemas, resolve_schema
+from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.engine.world import World
 from headrace.model.sources import Source
 from headrace.sql import ast
@@ -17,8 +17,10 @@ class LiveOutside:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
-        return resolve_schema(statement, settings, self._world.registry)
+    def resolve(
+        self, statement: ast.Statement, settings: Mapping[str, str], replaced: Source | None
+    ) -> Resolved:
+        return resolve_schema(statement, settings, self._world.registry, replaced)
 
     def check_sink(self, sink: Source) -> None:
         check_named_schemas(sink, self._world.registry)
@@ -26,6 +28,10 @@ class LiveOutside:
     def partitions(self, topic: str) -> int | None:
         admin = self._world.admin
         return admin.describe(topic).partitions if admin.exists(topic) else None
+
+    def has_records(self, topic: str) -> bool:
+        admin = self._world.admin
+        return admin.exists(topic) and admin.begin_offsets(topic) != admin.end_offsets(topic)
 
 
 class PretendOutside(LiveOutside):
@@ -48,11 +54,16 @@ class RecordedOutside:
     """For statements of the command log: they are resolved already, and were checked. Nothing is
     asked, so that they mean the same to every server at any time."""
 
-    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
-        return statement
+    def resolve(
+        self, statement: ast.Statement, settings: Mapping[str, str], replaced: Source | None
+    ) -> Resolved:
+        return Resolved(statement)
 
     def check_sink(self, sink: Source) -> None:
         pass
 
     def partitions(self, topic: str) -> int | None:
         return 1  # every topic: it is there, and what is joined lies alike
+
+    def has_records(self, topic: str) -> bool:
+        return False  # what it has by now came after the statement

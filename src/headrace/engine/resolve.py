@@ -18,7 +18,12 @@ from headrace.model.sources import Source
 from headrace.model.types import Field
 from headrace.plan.properties import DECLARED, WithClause, with_clause
 from headrace.plan.serdes import SIDES, declared_format
-from headrace.plan.wrapping import wrap_property, wrap_setting
+from headrace.plan.wrapping import (
+    WRAP_PROPERTIES,
+    WRAP_SETTINGS,
+    wrap_property,
+    wrap_setting,
+)
 from headrace.sql import ast
 from headrace.topics.registry.client import RegistryClient
 from headrace.topics.registry.schema import RegisteredSchema, RegistryError, Schema
@@ -32,35 +37,57 @@ _NOT_CONFIGURED = (
 )
 
 
+@dataclass(frozen=True)
+class Resolved:
+    """A statement that leaves nothing out, and what to warn of: what was taken from the registry
+    against the defaults."""
+
+    statement: ast.Statement
+    warnings: tuple[str, ...] = ()
+
+
 def resolve_schema(
-    statement: ast.Statement, settings: Mapping[str, str], registry: RegistryClient | None
-) -> ast.Statement:
+    statement: ast.Statement,
+    settings: Mapping[str, str],
+    registry: RegistryClient | None,
+    replaced: Source | None = None,
+) -> Resolved:
+    """`replaced` is the source whose place the statement takes: its single fields stay as they
+    are."""
     if not isinstance(statement, ast.CreateSource):
-        return statement
+        return Resolved(statement)
     clause = with_clause(statement.properties, DECLARED)
     written: dict[Side, tuple[ast.TableElement, ...]] = {}
-    properties = statement.properties
+    properties, warnings = statement.properties, []
     for side in SIDES:
         written[side] = _elements(statement, side)
         left_out = _left_out(statement, clause, side, settings)
-        if left_out is not None:
-            explicit, setting = wrap_property(clause, side), wrap_setting(settings, side)
-            fields, wrapped = left_out.columns(registry, explicit, setting)
-            written[side] = tuple(_element(statement, side, field) for field in fields)
-            if left_out.must_say(fields, wrapped, explicit, setting):
-                properties = (*properties, (_WRAPS[side], ast.BooleanLiteral(wrapped)))
+        if left_out is None:
+            continue
+        said = wrap_property(clause, side)
+        if said is None and replaced is not None:
+            said = _recorded_wrap(replaced, side)
+        fields, wrapped = left_out.columns(registry, said)
+        written[side] = tuple(_element(statement, side, field) for field in fields)
+        if said is None and left_out.differs(fields, wrapped, wrap_setting(settings, side)):
+            properties = (*properties, (WRAP_PROPERTIES[side], ast.BooleanLiteral(wrapped)))
+            warnings.append(left_out.taken(wrapped))
     if all(written[side] == _elements(statement, side) for side in SIDES):
-        return statement
+        return Resolved(statement)
     headers = filter(_is_header, statement.elements)
     elements = (*headers, *written["key"], *written["value"])
-    return replace(statement, elements=elements, properties=properties)
+    return Resolved(replace(statement, elements=elements, properties=properties), tuple(warnings))
+
+
+def _recorded_wrap(replaced: Source, side: Side) -> bool | None:
+    serde, columns = replaced.side(side)
+    return serde.wrap if len(columns) == 1 else None
 
 
 def check_named_schemas(sink: Source, registry: RegistryClient | None) -> None:
     """Refuses a sink whose columns are not in the schema that its statement names by id."""
-    sides = {"key": (sink.key, sink.schema.key), "value": (sink.value, sink.schema.value)}
     for side in SIDES:
-        serde, columns = sides[side]
+        serde, columns = sink.side(side)
         id_, format_ = serde.property("schemaId"), format_named(serde.format)
         if id_ is None or not columns or not isinstance(format_, RegistryFormat):
             continue
@@ -79,9 +106,6 @@ def _listed(columns: Sequence[Column]) -> str:
 
 
 # ------------------------------------------------------------------------------ the statement
-
-# What a statement is made to say when the schema shows how a single field lies.
-_WRAPS: dict[Side, str] = {"key": "WRAP_SINGLE_KEYS", "value": "WRAP_SINGLE_VALUES"}
 
 
 def _is_header(element: ast.TableElement) -> bool:
@@ -139,34 +163,32 @@ class _LeftOut:
     properties: Mapping[str, str]
 
     def columns(
-        self, registry: RegistryClient | None, explicit: bool | None, setting: bool
+        self, registry: RegistryClient | None, said: bool | None
     ) -> tuple[list[Field], bool]:
         """The columns, and whether they lie in an envelope.
 
-        Where nobody asks for a bare value, a value's schema shows what it is: a record's fields
-        are the columns.
+        Where nothing is said, the schema shows what it is: a record's fields are the columns,
+        anything else is a bare value.
         """
         schema = self.schema(registry)
-        wrapped = self.format.wrapped(1, setting if explicit is None else explicit)
-        if self.side == "value" and explicit is None and not wrapped:
-            try:
-                return self.fields(schema, True), True
-            except StatementError as e:
-                if "anonymous type" not in e.message:
-                    raise
-        fields = self.fields(schema, wrapped)
-        if self.side == "key" and len(fields) > 1 and not explicit:
-            raise StatementError(
-                f"The key schema for {self._source} contains multiple columns, which is not "
-                f"supported by ksqlDB at this time.\nSchema:{schema.text}"
-            )
-        return fields, wrapped
+        wrap = self.format.is_record(schema, self.properties) if said is None else said
+        wrapped = self.format.wrapped(1, wrap)
+        return self.fields(schema, wrapped), wrapped
 
-    def must_say(
-        self, fields: Sequence[Field], wrapped: bool, explicit: bool | None, setting: bool
-    ) -> bool:
-        """Whether a single field lies otherwise than the statement would have it."""
-        return len(fields) == 1 and explicit is None and self.format.wrapped(1, setting) != wrapped
+    def differs(self, fields: Sequence[Field], wrapped: bool, setting: bool) -> bool:
+        """Whether a single field lies otherwise than the setting has it."""
+        return len(fields) == 1 and self.format.wrapped(1, setting) != wrapped
+
+    def taken(self, wrapped: bool) -> str:
+        """What to warn of: a schema that wins over the setting."""
+        shape = "a record with one field" if wrapped else "a bare value"
+        name, setting = WRAP_PROPERTIES[self.side], WRAP_SETTINGS[self.side]
+        is_so, is_not = str(wrapped).lower(), str(not wrapped).lower()
+        return (
+            f"The {self.side} schema for {self._source} is {shape}: {name}={is_so} is taken from "
+            f"it, although {setting} is {is_not}. To say so yourself, put {name} into the WITH "
+            "clause."
+        )
 
     def fields(self, schema: RegistrySchema, wrapped: bool) -> list[Field]:
         try:

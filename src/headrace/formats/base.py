@@ -159,6 +159,11 @@ class Format(ABC):
     def supports(self, feature: Feature) -> bool:
         return feature in self.features
 
+    @property
+    def wraps_or_not(self) -> bool:
+        """Whether single fields can lie either way."""
+        return self.supports(Feature.WRAP) and self.supports(Feature.UNWRAP)
+
     def wrapped(self, columns: int, wrap: bool | None) -> bool:
         """Whether this many columns lie in an envelope, given the setting in force."""
         if columns != 1:
@@ -229,6 +234,13 @@ class RegistryFormat(Format):
     @abstractmethod
     def shape(self, schema: RegistrySchema, properties: Mapping[str, str]) -> Shape:
         """What a registered schema says, in the terms of Connect; ValueError where it is broken."""
+
+    def is_record(self, schema: RegistrySchema, properties: Mapping[str, str]) -> bool:
+        """Whether the schema has fields. A broken one counts as such: reading it tells more."""
+        try:
+            return self.shape(schema, properties).kind == "struct"
+        except ValueError:
+            return True
 
     def columns_from_registry(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
-from headrace.model.schema import Schema
+from headrace.model.schema import Column, Schema
 
 
 class SourceKind(Enum):
@@ -78,3 +79,9 @@ class Source:
     @property
     def is_table(self) -> bool:
         return self.kind is SourceKind.TABLE
+
+    def side(self, side: Literal["key", "value"]) -> tuple[Serde, tuple[Column, ...]]:
+        """How one side of its records is written, and the columns that lie there."""
+        if side == "key":
+            return self.key, self.schema.key
+        return self.value, self.schema.value

@@ -7,6 +7,7 @@ from headrace.model.sources import Source
 from headrace.model.types import quote
 from headrace.plan.scope import Aliased
 from headrace.plan.view import CatalogView
+from headrace.plan.wrapping import is_wrapped
 from headrace.sql import ast
 
 # Formats whose keys carry the id of their schema: they are written anew before every join.
@@ -65,4 +66,6 @@ def _moves(source: Source, on: ast.Expression) -> bool:
 
 
 def _form(source: Source) -> tuple[object, ...]:
-    return source.key, source.window
+    """How keys lie in the topic: a setting that the format does not follow is no part of it."""
+    key = source.key
+    return key.format, key.properties, is_wrapped(key, len(source.schema.key)), source.window

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from headrace.formats.base import Side
 from headrace.model.errors import StatementError
 from headrace.model.schema import (
     RESERVED_COLUMNS,
@@ -14,7 +13,7 @@ from headrace.model.schema import (
     Schema,
     header_type_problem,
 )
-from headrace.model.sources import Serde, Source, SourceKind
+from headrace.model.sources import Source, SourceKind
 from headrace.model.types import quote
 from headrace.plan.binder import TypeLookup, resolve_type
 from headrace.plan.projecting import check_unique
@@ -25,10 +24,10 @@ from headrace.plan.properties import (
     timestamp_column,
     with_clause,
 )
-from headrace.plan.serdes import NamedFormat, check_schema, declared_format
+from headrace.plan.serdes import check_schema, declared_format
 from headrace.plan.view import CatalogView
 from headrace.plan.wording import at
-from headrace.plan.wrapping import check_wrap, wrap_inherited, wrap_property, wrap_setting
+from headrace.plan.wrapping import serde_of
 from headrace.sql import ast
 
 
@@ -46,10 +45,12 @@ def plan_create_source(
     schema = declared_schema(statement, kind, view.type)
     if kind is SourceKind.TABLE and not schema.key:
         raise _no_primary_key(statement.name, clause)
-    _check_replaceable(statement, kind, view.source(statement.name))
+    existing = view.source(statement.name)
+    _check_replaceable(statement, kind, existing)
+    replaced = existing if statement.or_replace else None
     timestamp = timestamp_column(clause, schema)
-    key_serde = _serde(clause, "key", key, schema.key, settings)
-    value_serde = _serde(clause, "value", value, schema.value, settings)
+    key_serde = serde_of(key, clause, "key", len(schema.key), settings, replaced=replaced)
+    value_serde = serde_of(value, clause, "value", len(schema.value), settings, replaced=replaced)
     check_schema(schema, key_serde, value_serde)
     if window is not None and not schema.key:
         raise StatementError("Windowed sources require a key column.")
@@ -63,24 +64,6 @@ def plan_create_source(
         timestamp=timestamp,
         window=window,
         read_only=statement.is_source,
-    )
-
-
-def _serde(
-    clause: WithClause,
-    side: Side,
-    named: NamedFormat,
-    columns: tuple[Column, ...],
-    settings: Mapping[str, str],
-) -> Serde:
-    """The side with the setting for single fields that it captures."""
-    check_wrap(clause, side, named.name, len(columns))
-    explicit = wrap_property(clause, side)
-    return Serde(
-        named.name,
-        wrap_setting(settings, side) if explicit is None else explicit,
-        tuple(sorted(named.properties.items())),
-        wrap_inherited=wrap_inherited(clause, side),
     )
 
 

@@ -88,15 +88,16 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
     _check_result_kind(statement, result.kind)
     check_retention(clause, result.kind, windowed=statement.query.window is not None)
     window = _sink_window(analysis, result)
-    sink = sink_source(statement.name, analysis, result, clause, settings, window)
     existing = view.source(statement.name)
+    replaced = existing if statement.or_replace else None
+    sink = sink_source(statement.name, analysis, result, clause, settings, window, replaced)
     if existing is not None and not statement.if_not_exists and not statement.or_replace:
         raise StatementError(
             f"Cannot add {result.kind.value.lower()} '{statement.name}': "
             f"A {existing.kind.value.lower()} with the same name already exists"
         )
-    if existing is not None and statement.or_replace:
-        check_source_upgrade(existing, sink)
+    if replaced is not None:
+        check_source_upgrade(replaced, sink)
     partitions = view.partitions(analysis.left.source.topic)
     topic = topic_options(clause, partitions)
     return _planned(_write(result, sink), analysis, sink, topic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from headrace.formats import format_named
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column, Namespace, Schema
 from headrace.model.sources import Source, SourceKind
@@ -12,6 +13,8 @@ from headrace.model.types import quote
 from headrace.plan import nodes
 from headrace.plan.explain import describe
 from headrace.plan.expressions import Expression, columns_used
+from headrace.plan.serdes import SIDES
+from headrace.plan.wrapping import WRAP_PROPERTIES, is_wrapped
 
 # ------------------------------------------------------------------------------------- sources
 
@@ -35,6 +38,35 @@ def check_source_upgrade(existing: Source, new: Source) -> None:
         raise StatementError(f"Cannot upgrade data source: {_NEXT.join(problems)}")
 
 
+def mixed_forms(existing: Source, new: Source) -> str | None:
+    """Why a topic with records would hold single fields in two forms (KLIP-3), and what to do;
+    None if it would not."""
+    for side in SIDES:
+        (old, before), (now, after) = existing.side(side), new.side(side)
+        if not before or not format_named(old.format).wraps_or_not:
+            continue
+        name = WRAP_PROPERTIES[side]
+        if old.wrap is not now.wrap:
+            flag = str(bool(now.wrap)).lower()
+            return (
+                f"DataSource '{quote(existing.name)}' has single {side}s {_FORMS[bool(old.wrap)]}, "
+                f"which is not upgradeable to {name}={flag} while its topic '{existing.topic}' has "
+                f"records. Leave {name} out to keep what is there, or write the records anew: "
+                f"CREATE {existing.kind.value} <another name> WITH ({name}={flag}) AS SELECT * "
+                f"FROM {quote(existing.name)};"
+            )
+        if is_wrapped(old, len(before)) != is_wrapped(now, len(after)):
+            return (
+                f"The {side} of DataSource '{quote(existing.name)}' is a bare value, which is not "
+                f"upgradeable to several columns while its topic '{existing.topic}' has records: "
+                "several columns are written as a record. Create another "
+                f"{existing.kind.value.lower()} with a topic of its own, by CREATE "
+                f"{existing.kind.value} <another name> AS SELECT, with the columns it needs."
+            )
+    return None
+
+
+_FORMS = {True: "in records", False: "as bare values"}
 _NEXT = "\n\tAND "
 
 

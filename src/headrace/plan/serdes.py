@@ -114,7 +114,7 @@ def check_schema(schema: Schema, key: Serde, value: Serde) -> None:
     """Refuses columns that the formats cannot hold."""
     check_key_columns(schema.key)
     # A key format that could do either is told which; others are not asked.
-    choice = {Feature.WRAP, Feature.UNWRAP} <= format_named(key.format).features
+    choice = format_named(key.format).wraps_or_not
     sides: list[tuple[Side, Serde, tuple[Column, ...], bool | None]] = [
         ("key", key, schema.key, key.wrap if choice else None),
         ("value", value, schema.value, value.wrap),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.formats.base import Side
 from headrace.model.errors import StatementError
-from headrace.model.schema import Column, Schema
+from headrace.model.schema import Schema
 from headrace.model.sources import Serde, Source, WindowedKey
 from headrace.plan.analysis import Analysis
 from headrace.plan.nodes import Node
@@ -18,7 +18,7 @@ from headrace.plan.serdes import (
     inherited_properties,
     named_format,
 )
-from headrace.plan.wrapping import check_wrap, wrap_inherited, wrap_of_sink
+from headrace.plan.wrapping import serde_of
 
 _TOPIC_PREFIX = "ksql.output.topic.name.prefix"
 
@@ -40,12 +40,19 @@ def sink_source(
     clause: WithClause,
     settings: Mapping[str, str],
     window: WindowedKey | None,
+    replaced: Source | None,
 ) -> Source:
-    """The stream or table that CREATE … AS SELECT makes."""
+    """The stream or table that CREATE … AS SELECT makes, in place of `replaced` if it is there."""
     left = analysis.left.source
-    key = _key_serde(name, analysis, node.schema, clause, settings, left)
-    value_format = clause.value_format or left.value.format
-    value = _serde(name, "value", value_format, node.schema.value, clause, settings, left.value)
+
+    def serde(side: Side, format_: str) -> Serde:
+        inherited = inherited_properties(left.side(side)[0], format_)
+        named = named_format(format_, clause, side, name, inherited)
+        columns = len(node.schema.key if side == "key" else node.schema.value)
+        return serde_of(named, clause, side, columns, settings, replaced=replaced, left=left)
+
+    key = serde("key", _key_format(analysis, node.schema, clause, settings))
+    value = serde("value", clause.value_format or left.value.format)
     check_schema(node.schema, key, value)
     return Source(
         name=name,
@@ -65,40 +72,16 @@ def check_key_format(analysis: Analysis, clause: WithClause) -> None:
         raise StatementError("Key format specified for stream without key columns.")
 
 
-def _key_serde(
-    name: str,
-    analysis: Analysis,
-    schema: Schema,
-    clause: WithClause,
-    settings: Mapping[str, str],
-    left: Source,
-) -> Serde:
+def _key_format(
+    analysis: Analysis, schema: Schema, clause: WithClause, settings: Mapping[str, str]
+) -> str:
     check_key_format(analysis, clause)
-    format_ = clause.key_format or left.key.format
     if analysis.partitions_by_null:
-        format_ = "NONE"
-    elif format_ == "NONE" and clause.key_format is None and schema.key:
-        format_ = default_format("key", settings)
-    return _serde(name, "key", format_, schema.key, clause, settings, left.key)
-
-
-def _serde(
-    name: str,
-    side: Side,
-    format_: str,
-    columns: tuple[Column, ...],
-    clause: WithClause,
-    settings: Mapping[str, str],
-    left: Serde,
-) -> Serde:
-    named = named_format(format_, clause, side, name, inherited_properties(left, format_))
-    check_wrap(clause, side, named.name, len(columns))
-    return Serde(
-        named.name,
-        wrap_of_sink(clause, side, settings, left),
-        tuple(sorted(named.properties.items())),
-        wrap_inherited=wrap_inherited(clause, side),
-    )
+        return "NONE"
+    format_ = clause.key_format or analysis.left.source.key.format
+    if format_ == "NONE" and clause.key_format is None and schema.key:
+        return default_format("key", settings)
+    return format_
 
 
 def topic_options(clause: WithClause, partitions: int | None) -> TopicOptions:

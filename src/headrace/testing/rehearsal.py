@@ -6,7 +6,7 @@ neither Kafka nor Spark is started.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headrace.catalog.catalog import Catalog
 from headrace.engine.changes import Change, Intent, is_change, plan_change
 from headrace.engine.inserts import insert_target, inserted_row
-from headrace.engine.resolve import check_named_schemas, resolve_schema
+from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import SETTINGS, Settings, canonical, passes_through
@@ -56,9 +56,13 @@ class PretendedTopics:
             if schema is not None
         )
         self._partitions = {t.name: t.partitions or DEFAULT_PARTITIONS for t in topics}
+        # Where statements are only planned, no record is ever written.
+        self.has_records: Callable[[str], bool] = lambda topic: False
 
-    def resolve(self, statement: ast.Statement, settings: Mapping[str, str]) -> ast.Statement:
-        return resolve_schema(statement, settings, self.registry)
+    def resolve(
+        self, statement: ast.Statement, settings: Mapping[str, str], replaced: Source | None
+    ) -> Resolved:
+        return resolve_schema(statement, settings, self.registry, replaced)
 
     def check_sink(self, sink: Source) -> None:
         check_named_schemas(sink, self.registry)

@@ -18,6 +18,7 @@ class ScriptRecords:
         self._rehearsal = rehearsal
         self._seen: dict[str, int] = {}
         self.apply = flow.apply
+        rehearsal.outside.has_records = lambda topic: bool(flow.records(topic))
 
     def insert(self, statement: ast.InsertValues) -> None:
         source, row = self._rehearsal.inserted(statement, self._flow.world.spark)
