@@ -77,19 +77,21 @@ test-cluster: setup
 	@$(BIN)/pytest -m heavy tests/cluster
 
 # ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample of
-# the others on a real broker.
+# the others on a real broker. They assume that ksqlDB writes single values as records.
+CASES := $(BIN)/headrace test --set ksql.persistence.wrap.single.values=true \
+  --gaps conformance/gaps.toml
+
 conformance-sample: .venv/.ready
 	@if test -d $(CONFORMANCE); then \
-	  $(BIN)/headrace test --select errors --gaps conformance/gaps.toml \
-	    $(CONFORMANCE)/query $(CONFORMANCE)/sql && \
-	  $(BIN)/headrace test --select queries --sample 20 --gaps conformance/gaps.toml \
+	  $(CASES) --select errors $(CONFORMANCE)/query $(CONFORMANCE)/sql && \
+	  $(CASES) --select queries --sample 20 \
 	    $(CONFORMANCE)/query $(CONFORMANCE)/sql $(CONFORMANCE)/rest; \
 	else echo "$(CONFORMANCE) is not there: conformance cases are skipped"; fi
 
 # All of them: those with records evaluated without a broker, those of the server on a real one.
 conformance: setup
-	@$(BIN)/headrace test --direct --gaps conformance/gaps.toml $(CONFORMANCE)/query $(CONFORMANCE)/sql
-	@$(BIN)/headrace test --gaps conformance/gaps.toml $(CONFORMANCE)/rest
+	@$(CASES) --direct $(CONFORMANCE)/query $(CONFORMANCE)/sql
+	@$(CASES) $(CONFORMANCE)/rest
 
 # What users compare, side by side, on this machine: about an hour and a half. The page that docs show.
 bench: setup

@@ -76,6 +76,30 @@ def test_sources_afterwards(run, source, result):
     assert run(case(post={"sources": [source]}))[1][0]["result"] == result
 
 
+WRAPPED = ["--set", "ksql.persistence.wrap.single.values=true"]
+
+
+@pytest.mark.parametrize(
+    ("options", "features"), [([], ["UNWRAP_SINGLES"]), (WRAPPED, [])], ids=["default", "set"]
+)
+def test_single_values_lie_as_a_server_writes_them(run, options, features):
+    source = {"name": "C", "type": "stream", "valueFeatures": features}
+    assert run(case(post={"sources": [source]}), *options)[1][0]["result"] == "passed"
+
+
+def test_the_properties_of_a_case_come_before_the_settings_of_all(run):
+    source = {"name": "C", "type": "stream", "valueFeatures": ["UNWRAP_SINGLES"]}
+    properties = {"ksql.persistence.wrap.single.values": False}
+    tested = case(post={"sources": [source]}, properties=properties)
+    assert run(tested, *WRAPPED)[1][0]["result"] == "passed"
+
+
+def test_a_setting_that_does_not_exist(tmp_path, capsys):
+    (tmp_path / "cases.json").write_text(json.dumps({"tests": [case()]}))
+    assert main(["test", str(tmp_path), "--set", "ksql.no.such=1"]) == 1
+    assert "ksql.no.such" in capsys.readouterr().err
+
+
 def test_a_case_for_each_format(run):
     stream = (
         "CREATE STREAM S (ID INT KEY, V STRING) WITH (kafka_topic='s', value_format='{FORMAT}');"
@@ -129,6 +153,20 @@ ASSERT STREAM bar (id INT KEY, col1 INT) WITH (kafka_topic='BAR', value_format='
 CREATE STREAM foo (id INT KEY, col1 INT) WITH (kafka_topic='foo', value_format='JSON');
 ASSERT STREAM foo (id INT KEY, col1 BIGINT) WITH (kafka_topic='foo', value_format='JSON');
 
+--@test: single values as the server has them
+CREATE STREAM foo (v INT) WITH (kafka_topic='foo', value_format='JSON');
+CREATE STREAM boxed WITH (wrap_single_values=true) AS SELECT * FROM foo;
+ASSERT STREAM foo (v INT) WITH (kafka_topic='foo', value_format='JSON', wrap_single_value=false);
+ASSERT STREAM foo (v INT) WITH (kafka_topic='foo', value_format='JSON');
+ASSERT STREAM boxed (v INT)
+  WITH (kafka_topic='BOXED', value_format='JSON', wrap_single_values=true);
+
+--@test: single values of another form
+--@expected.error: io.confluent.ksql.util.KsqlException
+--@expected.message: Expected value serde features does not match actual for source FOO
+CREATE STREAM foo (v INT) WITH (kafka_topic='foo', value_format='JSON');
+ASSERT STREAM foo (v INT) WITH (kafka_topic='foo', value_format='JSON', wrap_single_values=true);
+
 --@test: a script
 RUN SCRIPT 'script.sql';
 ASSERT STREAM foo (id INT KEY) WITH (kafka_topic='foo', value_format='JSON');
@@ -144,6 +182,8 @@ def test_sql_files(tmp_path):
     assert [c["name"] for c in json.loads(report.read_text())["cases"]] == [
         "schemas",
         "another schema",
+        "single values as the server has them",
+        "single values of another form",
         "a script",
     ]
 

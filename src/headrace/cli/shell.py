@@ -14,11 +14,11 @@ from headrace.cli.builtins import Leave
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
 from headrace.cli.interrupts import heeded, ignored
 from headrace.cli.output import Output
-from headrace.cli.pairs import add_pairs
 from headrace.cli.session import Format, Session
 from headrace.cli.statements import statements
 from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.model.errors import HeadraceError
+from headrace.model.pairs import add_pairs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.cli.pairs import add_pairs
 from headrace.cli.properties import read_properties
+from headrace.model.pairs import add_pairs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -16,10 +16,13 @@ from rich.console import Console
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
+from headrace.model.pairs import add_pairs
+from headrace.model.settings import Settings
 from headrace.testing import functions as ksqldb_functions
 from headrace.testing.cases import Case
 from headrace.testing.files import load_cases, load_separate
 from headrace.testing.gaps import Gaps, Judged, read_gaps
+from headrace.testing.rehearsal import TEST_SETTINGS
 from headrace.testing.report import Reporter, show_summary, write_report
 from headrace.testing.running import run_cases
 
@@ -61,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ext", type=Path, metavar="DIR", default=Path("ext"), help="your functions (default: ext)"
     )
+    add_pairs(parser, "--set", help="a setting that all cases run under, as of the server")
     parser.add_argument("--gaps", type=Path, metavar="FILE", help="cases that are known to fail")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the results as JSON")
     parser.add_argument(
@@ -75,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
             console.print(str(problem), style="red", markup=False)
     loaded = _load(args)
     gaps = Gaps(read_gaps(args.gaps) if args.gaps else ())
+    settings = Settings(TEST_SETTINGS, dict(args.set))
     cases = [c for c in loaded if SELECTIONS[args.select](c) and _wanted(c, args.filter)]
     cases = _sampled(cases, args.sample)
     if not cases:
@@ -84,7 +89,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _ended_in_order(), Reporter(console, len(cases)) as reporter:
             for outcome in run_cases(
-                cases, args.jobs, reporter.tell, plan_only=args.plan_only, direct=args.direct
+                cases,
+                args.jobs,
+                reporter.tell,
+                settings,
+                plan_only=args.plan_only,
+                direct=args.direct,
             ):
                 one = gaps.judge(outcome)
                 if args.plan_only and outcome.case.runs_queries:

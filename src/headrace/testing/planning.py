@@ -9,6 +9,7 @@ from headrace.formats import FORMATS
 from headrace.formats.base import Feature, RegistryFormat, Side
 from headrace.model.errors import HeadraceError
 from headrace.model.schema import Column, Namespace, Schema
+from headrace.model.settings import Settings
 from headrace.model.sources import Serde, Source
 from headrace.model.types import quote
 from headrace.sql import ast
@@ -21,9 +22,9 @@ from headrace.testing.rehearsal import Rehearsal, rehearsal_of
 _INTERNAL = ("-repartition", "-changelog")
 
 
-def check_planning(case: RecordCase) -> Rehearsal | None:
+def check_planning(case: RecordCase, settings: Settings) -> Rehearsal | None:
     """Plans all statements; the rehearsal, if there is something to run after it."""
-    rehearsal = rehearsal_of(case)
+    rehearsal = rehearsal_of(case, settings)
     try:
         rehearsal.run(case.script)
     except HeadraceError as e:
@@ -98,12 +99,11 @@ def _header_key(constraint: ast.Constraint | None) -> str | None:
 
 
 def _features(serde: Serde, source: Source, side: Side) -> frozenset[str]:
-    """What was chosen of what the format lets one choose. To wrap values is the test settings'
-    default, which ksqlDB does not record."""
+    """What was chosen of what the format lets one choose. To wrap is ksqlDB's default, which it
+    does not record."""
     columns = source.schema.key if side == "key" else source.schema.value
     format_ = FORMATS[serde.format]
-    choice = format_.supports(Feature.WRAP) and format_.supports(Feature.UNWRAP)
-    if len(columns) != 1 or not choice or serde.wrap is not False:
+    if len(columns) != 1 or not format_.wraps_or_not or serde.wrap is not False:
         return frozenset()
     return frozenset({Feature.UNWRAP.value})
 

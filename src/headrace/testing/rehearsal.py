@@ -32,12 +32,11 @@ from headrace.testing.schemas import registry_of
 from headrace.testing.sql_files import Step
 from headrace.topics.registry.client import RegistryClient
 
-# What ksqlDB's own tests run under; the properties of a case come on top.
+# What tests run under, besides a server's defaults; the properties of a case come on top.
 TEST_SETTINGS: Mapping[str, object] = {
     "ksql.service.id": "some.ksql.service.id",
     "ksql.streams.cache.max.bytes.buffering": 0,
     "ksql.streams.auto.offset.reset": "earliest",
-    "ksql.persistence.wrap.single.values": True,
     "ksql.create.or.replace.enabled": True,
     "ksql.headers.enabled": True,
 }
@@ -163,9 +162,9 @@ class Rehearsal:
         return None
 
 
-def rehearsal_of(case: RecordCase) -> Rehearsal:
+def rehearsal_of(case: RecordCase, settings: Settings) -> Rehearsal:
     """A rehearsal in the world of a case, before its first statement."""
-    settings = Settings(TEST_SETTINGS, known(case.properties))
+    settings = settings.override(known(case.properties))
     first = Rehearsal(PretendedTopics(), settings)
     has_schemas = any(topic.key or topic.value for topic in case.topics)
     topics = PretendedTopics(case.topics, first.declared(case.script) if has_schemas else ())

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 from headrace.model.errors import HeadraceError
+from headrace.model.settings import Settings
 from headrace.testing.cases import Case, RecordCase, ServerCase
 from headrace.testing.outcomes import CaseFailure, Outcome, Result, error_text
 from headrace.testing.planning import check_planning
@@ -23,23 +25,24 @@ def run_cases(
     cases: Sequence[Case],
     jobs: int,
     tell: Callable[[str], None],
+    settings: Settings,
     *,
     plan_only: bool = False,
     direct: bool = False,
 ) -> Iterator[Outcome]:
-    """The outcomes as they come."""
+    """The outcomes as they come. The properties of a case come on top of the settings."""
     cases = [_passed_over(case, plan_only, direct) for case in cases]
     moving = [] if plan_only else [c for c in cases if c.skip is None and c.runs_queries]
     later = set(map(id, moving))
     for case in cases:
         if id(case) not in later:
-            yield judged_run(case, _plan)
+            yield judged_run(case, partial(_plan, settings))
     if not moving:
         return
     from headrace.testing.stage import Stage  # brings Kafka and Spark along
 
     with ExitStack() as parts:
-        stage = parts.enter_context(Stage(tell, direct=direct))
+        stage = parts.enter_context(Stage(tell, settings, direct=direct))
         pool = parts.enter_context(ThreadPoolExecutor(jobs, "case"))
         futures = [pool.submit(judged_run, case, stage.run) for case in moving]
         try:
@@ -74,11 +77,11 @@ def judged_run(case: Case, run: Run) -> Outcome:
     return Outcome(case, Result.PASSED, seconds=time.perf_counter() - began)
 
 
-def _plan(case: Case) -> None:
+def _plan(settings: Settings, case: Case) -> None:
     match case:
         case RecordCase():
-            check_planning(case)
+            check_planning(case, settings)
         case ScriptCase():
-            plan_script(case)
+            plan_script(case, settings)
         case _:
             raise TypeError(f"{type(case).__name__} is no kind of case")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from headrace.engine.changes import Change
+from headrace.formats import FORMATS
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import Settings
 from headrace.model.sources import Source, SourceKind
 from headrace.model.types import SqlType
 from headrace.plan.ddl import declared_schema
 from headrace.plan.properties import DECLARED, WithClause, with_clause
+from headrace.plan.wrapping import wrap_property, wrap_setting
 from headrace.sql import ast
 from headrace.sql.parser import parse_column, parse_statement, split
 from headrace.testing.outcomes import CaseFailure, error_text
-from headrace.testing.rehearsal import TEST_SETTINGS, PretendedTopics, Rehearsal, placed
+from headrace.testing.rehearsal import PretendedTopics, Rehearsal, placed
 from headrace.testing.sql_files import ScriptCase
 
 
@@ -40,14 +42,16 @@ class NoRecords:
     def expect(self, statement: ast.InsertValues, tombstone: bool) -> None: ...
 
 
-def plan_script(case: ScriptCase) -> None:
+def plan_script(case: ScriptCase, settings: Settings) -> None:
     """Statements only; what asks for records is passed over."""
-    run_script(case, lambda rehearsal: NoRecords())
+    run_script(case, settings, lambda rehearsal: NoRecords())
 
 
-def run_script(case: ScriptCase, records: Callable[[Rehearsal], Records]) -> None:
+def run_script(
+    case: ScriptCase, settings: Settings, records: Callable[[Rehearsal], Records]
+) -> None:
     """Raises CaseFailure unless the case ends as it says it does."""
-    rehearsal = Rehearsal(PretendedTopics(), Settings(TEST_SETTINGS))
+    rehearsal = Rehearsal(PretendedTopics(), settings)
     flow = records(rehearsal)
     script = _Script(rehearsal, flow, case.folder)
     for step in case.steps:
@@ -118,9 +122,7 @@ class _Script:
             raise HeadraceError(f"{expected.name} does not exist.")
         settings = self._rehearsal.texts()
         clause = with_clause(expected.properties, DECLARED)
-        for what, wanted, found in _facts(
-            expected, clause, source, settings["ksql.persistence.default.format.key"], self._type
-        ):
+        for what, wanted, found in _facts(expected, clause, source, settings, self._type):
             if wanted != found:
                 raise HeadraceError(
                     f"Expected {what} does not match actual for source {source.name}.\n"
@@ -135,13 +137,16 @@ def _facts(
     expected: ast.CreateSource,
     clause: WithClause,
     source: Source,
-    default_key_format: str,
+    settings: Mapping[str, str],
     types: Callable[[str], SqlType | None],
 ) -> list[tuple[str, object, object]]:
     table = isinstance(expected, ast.CreateTable)
     kind = SourceKind.TABLE if table else SourceKind.STREAM
     schema = declared_schema(expected, kind, types)
+    default_key_format = settings["ksql.persistence.default.format.key"]
     key_format = clause.key_format or default_key_format
+    asked = wrap_property(clause, "value")
+    wrap = wrap_setting(settings, "value") if asked is None else asked
     timestamp = source.timestamp
     return [
         ("schema", str(schema), str(source.schema)),
@@ -149,7 +154,11 @@ def _facts(
         ("kafka topic", clause.text("KAFKA_TOPIC"), source.topic),
         ("key format", key_format, _key_format(source, default_key_format)),
         ("value format", clause.value_format, source.value.format),
-        ("value serde features", _asked_wrap(clause), _recorded_wrap(source)),
+        (
+            "value serde features",
+            _features(source, wrap),
+            _features(source, source.value.wrap),
+        ),
         ("timestamp column", _asked_column(clause), timestamp and timestamp.name),
         ("timestamp format", clause.text("TIMESTAMP_FORMAT"), timestamp and timestamp.format),
     ]
@@ -165,11 +174,8 @@ def _asked_column(clause: WithClause) -> str | None:
     return None if given is None else parse_column(given)
 
 
-def _asked_wrap(clause: WithClause) -> str:
-    return "[UNWRAP_SINGLES]" if clause.flag("WRAP_SINGLE_VALUE") is False else "[]"
-
-
-def _recorded_wrap(source: Source) -> str:
-    """To wrap is the test settings' default, which ksqlDB does not record."""
-    single = len(source.schema.value) == 1
-    return "[UNWRAP_SINGLES]" if single and source.value.wrap is False else "[]"
+def _features(source: Source, wrap: bool | None) -> str:
+    """ksqlDB's word for a bare value; it has none for what lies in an envelope."""
+    columns = len(source.schema.value)
+    wrapped = FORMATS[source.value.format].wrapped(columns, wrap)
+    return "[]" if wrapped else "[UNWRAP_SINGLES]"

@@ -25,7 +25,7 @@ from headrace.testing.direct import DirectGround
 from headrace.testing.flows import Flow
 from headrace.testing.outputs import check_records
 from headrace.testing.planning import check_planning
-from headrace.testing.rehearsal import TEST_SETTINGS, Rehearsal
+from headrace.testing.rehearsal import Rehearsal
 from headrace.testing.script_records import ScriptRecords
 from headrace.testing.scripts import run_script
 from headrace.testing.sql_files import ScriptCase
@@ -53,8 +53,11 @@ TOPICS_AHEAD = 50
 class Stage:
     """Started for the first case that needs it, shared by all."""
 
-    def __init__(self, tell: Callable[[str], None], *, direct: bool = False) -> None:
+    def __init__(
+        self, tell: Callable[[str], None], settings: Settings, *, direct: bool = False
+    ) -> None:
         self._tell = tell
+        self._settings = settings
         self._direct = direct
         self._parts = ExitStack()
         self._numbers = itertools.count()
@@ -85,8 +88,8 @@ class Stage:
         spark = start_session(jars.spark, SPARK, folder / "spark")
         self._parts.callback(_stop, spark)
         self._world = World(
-            settings=Settings(
-                TEST_SETTINGS, {"ksql.logging.processing.topic.name": PROCESSING_LOG}
+            settings=self._settings.override(
+                {"ksql.logging.processing.topic.name": PROCESSING_LOG}
             ),
             kafka=kafka,
             admin=TopicAdmin(kafka),
@@ -132,7 +135,7 @@ class Stage:
     # ------------------------------------------------------------------- records in, records out
 
     def _run_records(self, case: RecordCase) -> None:
-        rehearsal = check_planning(case)
+        rehearsal = check_planning(case, self._settings)
         if rehearsal is None:
             return
         flow = self._flow(rehearsal)
@@ -153,7 +156,7 @@ class Stage:
                 flow = open_flows.enter_context(closing(self._flow(rehearsal)))
                 return ScriptRecords(flow, rehearsal)
 
-            run_script(case, records)
+            run_script(case, self._settings, records)
 
 
 def _stop(spark: SparkSession) -> None:
