@@ -23,7 +23,8 @@ from headrace.topics.records import NewRecord, Record, RecordReader, RecordWrite
 
 FORMAT_VERSION = 1
 
-# Settings that a statement captured before they existed: a log without them keeps the old sense.
+# What statements mean that were recorded before these settings existed: values of one column were
+# records, keys of one column bare (KLIP-3, "Compatibility Implications").
 _BEFORE_CAPTURE: Mapping[str, object] = {
     "ksql.persistence.wrap.single.values": True,
     "ksql.persistence.wrap.single.keys": False,
