@@ -183,16 +183,24 @@ _SETTINGS = (
         "ksql.persistence.wrap.single.values",
         _boolean,
         False,
-        "Whether a value of a single field is written as a record with that field (true) or "
-        "as the bare value (false), where WITH does not say. Captured by CREATE STREAM|TABLE "
-        "and inherited from there.",
+        "How the values of new streams and tables with a single value column are read and "
+        "written: as a record with one field (true) or as the bare value (false). It is the "
+        "default of WRAP_SINGLE_VALUES in CREATE STREAM and CREATE TABLE, which keep it with the "
+        "source; CREATE … AS SELECT inherits from its source (in a join, the left one) instead. "
+        "For the statements that follow: SET 'ksql.persistence.wrap.single.values'='true'; "
+        "Without effect on formats that leave no choice: DELIMITED, KAFKA, NONE, PROTOBUF.",
         editable=True,
     ),
     Setting(
         "ksql.persistence.wrap.single.keys",
         _boolean,
         False,
-        "The same for keys of a single column.",
+        "How the keys of new streams and tables with a single key column are read and written: "
+        "as a record with one field (true) or as the bare value (false). It is the default of "
+        "WRAP_SINGLE_KEYS in CREATE STREAM and CREATE TABLE, which keep it with the source; "
+        "CREATE … AS SELECT inherits from its source (in a join, the left one) instead. For the "
+        "statements that follow: SET 'ksql.persistence.wrap.single.keys'='true'; Without effect "
+        "on formats that leave no choice: DELIMITED, KAFKA, NONE, PROTOBUF.",
         editable=True,
     ),
     Setting(

@@ -25,6 +25,19 @@ class WithProperty:
     doc: str
 
 
+def _wrap_doc(side: str) -> str:
+    return (
+        f"Whether a {side} of one column is a record with one field (true) or the bare value "
+        "(false). CREATE STREAM|TABLE: how the topic is read, and how queries that read the source "
+        f"write their single {side}s; default: `ksql.persistence.wrap.single.{side}s`. AS SELECT: "
+        "how the result is written, and what queries that read it inherit; default: what the "
+        "source has, in a join the left one. Such a query overrides it by "
+        f"WRAP_SINGLE_{side.upper()}S or WRAP_SINGLE_FIELDS of its own. Several columns are always "
+        "a record. Without effect, with a warning, on formats that leave no choice: DELIMITED, "
+        "KAFKA, NONE, PROTOBUF."
+    )
+
+
 # The properties of every statement that makes a source, and what values they take.
 COMMON: Mapping[str, WithProperty] = {
     "KAFKA_TOPIC": WithProperty(
@@ -58,18 +71,18 @@ COMMON: Mapping[str, WithProperty] = {
     "VALUE_FORMAT": WithProperty("string", "How values are written."),
     "KEY_FORMAT": WithProperty("string", "How keys are written."),
     "FORMAT": WithProperty("string", "Both formats at once."),
-    "WRAP_SINGLE_VALUE": WithProperty("boolean", "ksqlDB's name of WRAP_SINGLE_VALUES."),
-    "WRAP_SINGLE_VALUES": WithProperty(
+    "WRAP_SINGLE_VALUE": WithProperty(
         "boolean",
-        "Whether a value of one column is a record with one field, or the bare value.",
+        "As WRAP_SINGLE_VALUES, but with the limits of released ksqlDB: only for a value of one "
+        "column, not inherited by queries that read the source, and an error for a format that "
+        "cannot do it.",
     ),
-    "WRAP_SINGLE_KEYS": WithProperty(
-        "boolean",
-        "Whether a key of one column is a record with one field, or the bare value.",
-    ),
+    "WRAP_SINGLE_VALUES": WithProperty("boolean", _wrap_doc("value")),
+    "WRAP_SINGLE_KEYS": WithProperty("boolean", _wrap_doc("key")),
     "WRAP_SINGLE_FIELDS": WithProperty(
         "boolean",
-        "WRAP_SINGLE_KEYS and WRAP_SINGLE_VALUES at once; not together with either.",
+        "Short for WRAP_SINGLE_KEYS and WRAP_SINGLE_VALUES with the same value; together with "
+        "one of them it is an error.",
     ),
     "KEY_PROTOBUF_NULLABLE_REPRESENTATION": WithProperty(
         "string",
