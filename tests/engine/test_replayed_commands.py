@@ -9,6 +9,7 @@ import pytest
 from test_one_log_two_engines import COPY, ORDERS, Service, Topics, run
 
 from headrace.engine.engine import Engine
+from headrace.engine.replaying import Replay
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
@@ -188,3 +189,16 @@ def test_a_statement_that_nobody_can_read_any_more_is_told(service):
     (reason,) = again.degraded().values()
     assert "MAKE STREAM x;" in reason
     assert run(again, COPY) == "Created query with ID CSAS_COPY_2"
+
+
+def test_a_replaced_query_that_is_planned_again_keeps_how_it_writes_single_fields(service):
+    a, _ = service.engines
+    doubled = "STREAM doubled {} AS SELECT id, n * 2 AS twice FROM orders;"
+    run(a, ORDERS)
+    run(a, f"CREATE {doubled.format('WITH (wrap_single_values=true)')}")
+    run(a, f"CREATE OR REPLACE {doubled.format('')}")
+    catalog = service.settled()[0]
+    planned = Replay(service.log.commands[-1], {}).plan_query(catalog)
+    assert planned.sink is not None
+    assert planned.sink.value == catalog.source("DOUBLED").value
+    assert planned.sink.value.wrap is True

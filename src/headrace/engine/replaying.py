@@ -51,12 +51,13 @@ class Replay:
         return plan_change(statement, catalog, intent, RecordedOutside())
 
     def plan_query(self, catalog: Catalog) -> Planned:
-        """The plan of its query, against a catalog that knows what the statement made."""
+        """The plan of its query, against a catalog that knows what the statement made. A statement
+        that replaced a source does so again: it keeps how single fields are written."""
         id_ = self.command.query_id
         statement = parse_statement(self.command.statement)
         if id_ is not None:
             catalog = catalog.without_query(id_)
-        if isinstance(statement, ast.CreateAsSelect):
+        if isinstance(statement, ast.CreateAsSelect) and not statement.or_replace:
             catalog = catalog.without_source(statement.name)
         change = self.plan(catalog)
         if change.starts is None:
