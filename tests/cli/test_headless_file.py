@@ -4,6 +4,7 @@ import pytest
 
 from headrace.catalog.catalog import Catalog, QueryRecord
 from headrace.cli.main import main
+from headrace.model.entities import WarningEntity
 from headrace.model.schema import Schema
 from headrace.model.sources import Serde, Source, SourceKind
 from headrace.server.headless import apply, read_statements
@@ -19,6 +20,7 @@ class Recorder:
     def __init__(self, *known):
         self.catalog = Catalog()
         self.ran = []
+        self.answers = []
         for number, text in enumerate(known):
             name = parse(text)[0].statement.name
             source = Source(
@@ -37,7 +39,7 @@ class Recorder:
 
     def execute(self, request):
         self.ran.append(request.text)
-        return []
+        return self.answers
 
 
 def applied(engine, *statements):
@@ -49,6 +51,12 @@ def applied(engine, *statements):
 def test_what_is_new_is_run_in_one_request():
     ran, _ = applied(Recorder(), CREATE, QUERY)
     assert ran == [f"{CREATE}\n{QUERY}"]
+
+
+def test_warnings_are_told():
+    engine = Recorder()
+    engine.answers = [WarningEntity(CREATE, "it is there", warnings=("beware",))]
+    assert applied(engine, CREATE, QUERY)[1] == ["  Warning: beware"]
 
 
 def test_what_runs_already_is_left_alone_however_it_is_written():

@@ -78,6 +78,8 @@ def apply(engine: Engine, file: Sequence[ParsedStatement], tell: Callable[[str],
         status = entity.to_json().get("commandStatus")
         if status is not None:
             tell(f"  {status['message']}")
+        for warning in entity.warnings:
+            tell(f"  Warning: {warning}")
     wanted = [one.statement for one in file]
     for query in list(engine.catalog.queries.values()):
         if parse_statement(query.statement) not in wanted:
