@@ -35,7 +35,7 @@ def restarted_as(server, query_id: str, other_id: str) -> PersistentQuery:
     own, checkpoint = query.build, query.checkpoint
     settings = Settings(other.overrides)
     engine.queries.pause(query_id)
-    query.build = lambda planned, hope: persistent_program(
+    query.build = lambda planned, hope, accept: persistent_program(
         engine.world, query_id, node, settings, {}, checkpoint, hope
     )
     engine.queries.resume(query_id)

@@ -7,8 +7,11 @@ import time
 import pytest
 
 from headrace.engine import queries
+from headrace.engine.losses import DataLossError, Memory, Reading, Seen
 from headrace.engine.queries import NotHoldingError, PersistentQuery, QueryKeeper
+from headrace.engine.topic_watch import TopicWatch
 from headrace.model.entities import QueryState
+from headrace.topics.admin import Topic
 
 
 class Streaming:
@@ -182,7 +185,7 @@ def test_an_unexpected_failure_with_one_query_does_not_leave_the_others_alone(ke
         keeper.get("B").stop()  # as if Spark had ended it
         deadline = time.monotonic() + 10
         while keeper.get("B").streaming is None:
-            assert time.monotonic() < deadline and keeper._thread.is_alive()
+            assert time.monotonic() < deadline and keeper.thread.is_alive
             time.sleep(0.01)
     finally:
         keeper.close()
@@ -215,3 +218,60 @@ def test_what_cannot_be_planned_is_degraded_until_it_can(keeper):
     assert states(keeper) == {"A": "DEGRADED"}
     assert made.errors[-1].error_message == "no such function"
     assert made.prepare() == made.planned == "a plan"
+
+
+class Exact(Query):
+    """Does not start without the records that it misses, unless it is told to."""
+
+    def start(self, may_run=lambda: True):
+        if not self.accepts_loss:
+            raise DataLossError("30 records are gone. RESUME A; goes on.")
+        super().start(may_run)
+
+
+def test_a_query_that_stopped_for_lost_records_waits_for_a_person(keeper):
+    exact = Exact("A", "", lambda: "a plan", lambda: None, "")
+    keeper.add(exact)
+    keeper.resume("A")  # as it stands in the command log: it does not count for what comes later
+    keeper.activate(Switch(), 9)
+    assert states(keeper) == {"A": "ERROR"} and exact.is_stopped
+    keeper._look_after_all()
+    assert exact.streaming is None
+    assert [e.error_message for e in exact.errors] == ["30 records are gone. RESUME A; goes on."]
+    keeper.resume("A")
+    assert states(keeper) == {"A": "RUNNING"}
+
+
+def test_a_query_that_misses_records_looks_for_them_at_once_and_then_with_patience(keeper):
+    keeper.add(query("A"))
+    keeper.activate(Switch(), 9)
+    for state, failures in (("RUNNING", 1), ("ERROR", 2)):
+        running = keeper.get("A").streaming
+        running.isActive = False
+        running.exception = lambda: RuntimeError("[KAFKA_DATA_LOSS.START_OFFSET_RESET] …")
+        keeper._look_after_all()
+        assert states(keeper) == {"A": state} and keeper.get("A").failures == failures
+
+
+class Kafka:
+    def __init__(self, **ids):
+        self.ids = ids
+
+    def identify(self, names):
+        return {name: (self.ids[name], Topic(name, (1, 1))) for name in names if name in self.ids}
+
+
+def test_a_query_starts_again_when_its_topic_is_another_one(keeper):
+    keeper.add(query("A"))
+    keeper.add(query("B"))
+    keeper.activate(Switch(), 9)
+    a, b = keeper
+    a.reading = Reading({}, {"t": Seen("1", 1)}, Memory())
+    b.reading = Reading({}, {"t": Seen("1", 1), "u": Seen("2", 1)}, Memory())
+    before = a.streaming, b.streaming
+    TopicWatch(Kafka(t="1"), keeper).look()  # what is gone is not another one
+    assert (a.streaming, b.streaming) == before
+    assert b.reading.seen == {"t": Seen("1", 2), "u": Seen("2", 1)}
+    TopicWatch(Kafka(t="1", u="3"), keeper).look()
+    assert a.streaming is before[0] and b.streaming is not before[1]
+    assert before[1].stopped

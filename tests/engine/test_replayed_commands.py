@@ -8,13 +8,15 @@ from dataclasses import replace
 import pytest
 from test_one_log_two_engines import COPY, ORDERS, Service, Topics, run
 
+from headrace.catalog.commands import Command
 from headrace.engine.engine import Engine
-from headrace.engine.replaying import Replay
+from headrace.engine.replaying import Replay, source_from_json
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
 from headrace.topics.admin import Topic
+from headrace.topics.records import Record
 
 
 class Unreachable(Topics):
@@ -202,3 +204,31 @@ def test_a_replaced_query_that_is_planned_again_keeps_how_it_writes_single_field
     assert planned.sink is not None
     assert planned.sink.value == catalog.source("DOUBLED").value
     assert planned.sink.value.wrap is True
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE STREAM s (`k 1` STRUCT<a INT, `b c` ARRAY<STRING>> KEY, d DECIMAL(5, 2), t TIME,"
+        " m MAP<STRING, STRUCT<x DOUBLE, y BYTES>>, h BYTES HEADER('trace')) WITH ("
+        "kafka_topic='orders', key_format='JSON', value_format='JSON');",
+        "CREATE STREAM s (id BIGINT KEY, said STRING, hs ARRAY<STRUCT<key STRING, value BYTES>> "
+        "HEADERS) WITH (kafka_topic='orders', format='JSON', wrap_single_value=false, "
+        "timestamp='said', timestamp_format='yyyy-MM-dd');",
+        "CREATE SOURCE TABLE s (id INT PRIMARY KEY, d DATE, ts TIMESTAMP) WITH ("
+        "kafka_topic='orders', value_format='JSON', window_type='TUMBLING', "
+        "window_size='5 SECONDS');",
+        "CREATE TABLE s AS SELECT id, COUNT(*) AS c FROM orders WINDOW SESSION (3 MINUTES) "
+        "GROUP BY id;",
+    ],
+)
+def test_a_command_tells_all_that_is_known_of_what_it_made(service, made):
+    run(service.engines[0], ORDERS)
+    answer = run(service.engines[0], made)
+    before = service.settled()[0].source("S")
+    assert before is not None, answer
+    command = Command.from_record(
+        Record("log", 0, 1, 0, b"stream/S/create", service.log.commands[1].to_bytes())
+    )
+    assert command.creates is not None
+    assert source_from_json(command.creates, before.statement) == before

@@ -23,12 +23,14 @@ from headrace.engine.printing import PrintedTopic
 from headrace.engine.provision import Provisioned, delete_topic
 from headrace.engine.pulling import PullAnswer, PullQueries
 from headrace.engine.push import PushQueries, PushQuery
-from headrace.engine.queries import PersistentQuery, QueryKeeper
+from headrace.engine.queries import QueryKeeper
 from headrace.engine.replaying import Replay, reason_for, source_to_json
-from headrace.engine.running import Program, Starts, persistent_program, starting_offsets
+from headrace.engine.running import Starts, starting_offsets
 from headrace.engine.session import Session
+from headrace.engine.starting import Starting
 from headrace.engine.statements import answer
 from headrace.engine.tailing import TableTails
+from headrace.engine.topic_watch import TopicWatch
 from headrace.engine.world import World
 from headrace.model.entities import (
     ClusterStatus,
@@ -51,7 +53,6 @@ from headrace.plan.query import Planned, plan_push
 from headrace.plan.replace import starts_anew
 from headrace.plan.scalable import is_scalable
 from headrace.spark.checkpoint import forget, take_over
-from headrace.spark.hope import Hope
 from headrace.spark.switch import DeadMansSwitch
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, split
@@ -112,6 +113,8 @@ class Engine:
         self._void: set[int] = set()
         self._terminated = False
         self._outside = LiveOutside(world)
+        self._life = ""  # the command log's id
+        self._topic_watch = TopicWatch(world.admin, self.queries)
 
     # ------------------------------------------------------------------ start and stop
 
@@ -119,6 +122,7 @@ class Engine:
         """Replays the command log; starts every query where it stopped, unless another server of
         the same service runs them."""
         self.log.open()
+        self._life = self.world.admin.id(self.log.topic)
         self.heartbeat.open()
         for entry in self.log.replay():
             self._hear(entry)
@@ -127,6 +131,7 @@ class Engine:
         self._settle()
         self.queries.open()
         self._following.keep_role()
+        self._topic_watch.open()
         made = processing_log.stream_statement(self.world)
         if made is not None:
             self.execute(Request(made))
@@ -136,6 +141,7 @@ class Engine:
         self.tails.close()
         self.inserts.close()
         self._following.close()
+        self._topic_watch.close()
         self.queries.close()
         self.heartbeat.close()
         self.processing_log.close()
@@ -203,7 +209,7 @@ class Engine:
         self.statuses[command.id] = CommandStatus(CommandState.ERROR, reason)
         try:
             self.catalog = replay.keep(self.catalog)
-        except HeadraceError as e:
+        except Exception as e:
             LOG.error("Nothing of command %s is kept: %s", command.id, e)
             self.unplanned[command.id] = reason
             return
@@ -433,16 +439,9 @@ class Engine:
         settings: Mapping[str, str],
         starts: Starts,
     ) -> None:
-        checkpoint = f"{self.world.state_dir}/{self.world.service_id}/{id_}"
-
-        def build(planned: Planned, hope: Hope) -> Program:
-            node = planned.node
-            assert isinstance(node, n.Write)
-            return persistent_program(
-                self.world, id_, node, Settings(settings), starts, checkpoint, hope
-            )
-
-        self.queries.add(PersistentQuery(id_, statement, plan, build, checkpoint, settings))
+        log = self.processing_log.write
+        starting = Starting(id_, statement, settings, starts, self._life, log)
+        self.queries.add(starting.query(lambda: self.world, plan))
 
     # ------------------------------------------------------------------ queries
 

@@ -17,7 +17,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.engine.failures import reason_of
+from headrace.engine.losses import DataLossError, Reading, tells_of_loss
 from headrace.engine.running import Program
+from headrace.engine.supervised import SupervisedThread
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.bucket_log import StateMismatchError
@@ -41,7 +43,8 @@ class NotHoldingError(Exception):
 @dataclass
 class PersistentQuery:
     """A query that runs until it is terminated. `plan` gives its plan, and raises while there is
-    none; `build` makes its DataFrame program anew.
+    none; `build` makes its DataFrame program anew, and is told whether it may do without records
+    that were deleted.
 
     At first, the program is one that hopes for the best; when that fails, one that can do all.
     """
@@ -49,7 +52,7 @@ class PersistentQuery:
     id: str
     statement: str
     plan: Callable[[], Planned]
-    build: Callable[[Planned, Hope], Program]
+    build: Callable[[Planned, Hope, bool], Program]
     checkpoint: str
     overrides: Mapping[str, str] = field(default_factory=dict)
     errors: list[QueryError] = field(default_factory=list)
@@ -62,6 +65,8 @@ class PersistentQuery:
     hope: Hope = ALL_HOPE
     degraded: bool = False  # what it needs is not there: it could not even be started
     planned: Planned | None = None
+    accepts_loss: bool = False
+    reading: Reading | None = None  # its topics, and what it has lost there, as it last started
 
     def __post_init__(self) -> None:
         try:
@@ -86,7 +91,7 @@ class PersistentQuery:
         return self.planned
 
     def program(self, hope: Hope) -> Program:
-        return self.build(self.prepare(), hope)
+        return self.build(self.prepare(), hope, self.accepts_loss)
 
     def fail(self, reason: str, *, degraded: bool = False) -> None:
         """Notes a failure. `degraded`: it was in vain to start it, and did no harm."""
@@ -117,7 +122,18 @@ class PersistentQuery:
             if program.hope.small:
                 leave_uncounted(self.streaming)
             self.pace = Pace(self.streaming, self.started_at)
-        self.retry_at, self.degraded = None, False
+        self.retry_at, self.degraded, self.accepts_loss = None, False, False
+        self.reading = program.reading
+
+    @property
+    def lost_records(self) -> int:
+        """So many were deleted before they were read."""
+        return 0 if self.reading is None else self.reading.memory.lost_records
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it waits for a person, who may RESUME it."""
+        return self.retry_at == float("inf")
 
     def loses_hope(self, failure: Exception) -> bool:
         """Whether it failed for hoping too much; it will start again without."""
@@ -172,11 +188,10 @@ class QueryKeeper:
         self._queries: dict[str, PersistentQuery] = {}
         self._lock = threading.RLock()
         self._initial, self._max = initial_backoff, max_backoff
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="query-keeper", daemon=True)
+        self.thread = SupervisedThread("query-keeper", self._watch)
 
     def open(self) -> None:
-        self._thread.start()
+        self.thread.start()
 
     def activate(self, switch: DeadMansSwitch, seconds: float) -> None:
         """Starts every query. `switch` stops them unless it is told otherwise in time."""
@@ -248,16 +263,23 @@ class QueryKeeper:
     def resume(self, id_: str) -> None:
         with self._lock:
             query = self._queries[id_]
-            if query.paused:
+            if query.paused or query.is_stopped:
+                query.accepts_loss = query.is_stopped
                 query.paused = False
                 if self.active:
                     self._start(query)
 
+    def restart(self, id_: str) -> None:
+        """What it reads has changed: it is to look again."""
+        with self._lock:
+            query = self._queries.get(id_)
+            if query is not None and query.state is QueryState.RUNNING and self.active:
+                self._stop(query)
+                self._start(query)
+
     def close(self) -> None:
         """Lets running micro-batches finish; every query can go on from where it stands."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self.thread.stop()
         self.deactivate()
 
     def _start(self, query: PersistentQuery) -> None:
@@ -268,6 +290,10 @@ class QueryKeeper:
                 self._switch.watch(query.streaming)
         except NotHoldingError:
             pass  # it is about to be deactivated
+        except DataLossError as e:
+            query.fail(str(e))
+            query.retry_at = float("inf")
+            LOG.error("Query %s is stopped: %s", query.id, e)
         except StateMismatchError as e:
             self._failed(query, reason_of(e))
         except Exception as e:
@@ -280,7 +306,7 @@ class QueryKeeper:
             switch.forget(running)
 
     def _watch(self) -> None:
-        while not self._stopping.wait(WATCH_SECONDS):
+        while not self.thread.stopping.wait(WATCH_SECONDS):
             self._look_after_all()
 
     def _look_after_all(self) -> None:
@@ -317,6 +343,12 @@ class QueryKeeper:
             failure = query.streaming.exception()
             if failure is not None and query.loses_hope(failure):
                 LOG.info("Query %s starts again: its records want more care", query.id)
+                self._stop(query)
+                self._start(query)
+                return
+            if failure is not None and tells_of_loss(failure) and not query.failures:
+                LOG.warning("Query %s starts again: records that it wants are gone", query.id)
+                query.failures += 1
                 self._stop(query)
                 self._start(query)
                 return

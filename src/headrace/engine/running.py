@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from headrace.engine import processing_log
 from headrace.engine.layouts import layout_of
+from headrace.engine.losses import Reading
 from headrace.engine.world import World
 from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
@@ -69,7 +70,7 @@ def context_for(
 
 
 def streaming(
-    world: World, settings: Settings, starts: Starts
+    world: World, settings: Settings, starts: Starts, *, strict: bool = False
 ) -> Callable[[n.ReadSource, bool], DataFrame]:
     options = consumer_options(world.kafka.settings, exactly_once(settings))
     limit = settings.number("max.offsets.per.trigger")
@@ -77,7 +78,7 @@ def streaming(
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         start = starts.get(source.topic, "earliest")
         topic = world.in_kafka(source.topic)
-        return stream_topic(world.spark, topic, options, start, limit, headers)
+        return stream_topic(world.spark, topic, options, start, limit, headers, strict)
 
     return read
 
@@ -99,13 +100,21 @@ class Program:
     `state` says what it remembers, step by step, and `hope` for what it may fail with
     HopeLostError. `after_batch`, if not None, is told the rows'
     counts once they are written, and the number of the batch; the batch is not finished before it
-    returns.
+    returns. `reading` is what was found out of its topics.
     """
 
     rows: DataFrame
     state: Sequence[str] = ()
     hope: Hope = NO_HOPE
     after_batch: Callable[[Sequence[Row], int], None] | None = None
+    reading: Reading | None = None
+
+
+def taken_over(world: World, node: n.Node, starts: Starts, checkpoint: str) -> Starts:
+    """Where a query begins that goes on from where another had got to, if it does."""
+    reached = positions(world.spark, checkpoint)
+    topics = {source.topic: world.in_kafka(source.topic) for source in n.sources(node)}
+    return {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
 
 
 def persistent_program(
@@ -118,9 +127,6 @@ def persistent_program(
     hope: Hope = NO_HOPE,
 ) -> Program:
     """With `hope` it may fail with HopeLostError, and is faster if it does not."""
-    reached = positions(world.spark, checkpoint)
-    topics = {source.topic: world.in_kafka(source.topic) for source in n.sources(node)}
-    starts = {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
     target = SinkTarget(
         query_id,
         world.in_kafka(node.topic),
@@ -135,7 +141,7 @@ def persistent_program(
         world,
         query_id,
         settings,
-        streaming(world, settings, starts),
+        streaming(world, settings, starts, strict=True),
         keep_skipped=target.skipped_topic is not None,
     )
     if target.transactions is not None and not remembers(node):
@@ -171,8 +177,11 @@ def _batch_reader(
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         topic = world.in_kafka(source.topic)
-        start = {p: begins.get(topic, {}).get(p, 0) for p in ends[topic]}
-        return read_topic(world.spark, topic, options, start, ends[topic], headers)
+        # Spark wants to be told of every partition, also of those that came after the batch.
+        partitions = range(world.admin.describe(topic).partitions)
+        end = {**dict.fromkeys(partitions, 0), **ends[topic]}
+        start = {p: begins.get(topic, {}).get(p, 0) if p in ends[topic] else 0 for p in end}
+        return read_topic(world.spark, topic, options, start, end, headers)
 
     return read
 

@@ -231,5 +231,9 @@ def sources(node: Node) -> Iterator[ReadSource]:
         yield from sources(child)
 
 
+def has_join(node: Node) -> bool:
+    return isinstance(node, Join) or any(map(has_join, inputs(node)))
+
+
 def result_type(selected: Selected) -> SqlType:
     return selected.expression.type

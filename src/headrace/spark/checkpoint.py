@@ -20,6 +20,7 @@ LOG = logging.getLogger(__name__)
 
 FILE = "headrace.json"
 POSITIONS = "positions.json"
+TOPICS = "topics.json"  # which topics the offsets are of
 _REPLACED = ".replaced"
 
 # By topic and partition.
@@ -60,6 +61,11 @@ def positions(spark: SparkSession, checkpoint: str) -> dict[str, dict[int, int]]
     _, aside = _file(spark, checkpoint + _REPLACED)
     if files.exists(aside):
         if _read(files, path) is None:
+            _, topics = _file(spark, f"{checkpoint}/{TOPICS}")
+            _, theirs = _file(spark, f"{checkpoint}{_REPLACED}/{TOPICS}")
+            known = _read(files, theirs)
+            if known is not None:
+                _write(files, topics, known)
             _write(files, path, _reached(spark, checkpoint + _REPLACED))
         files.delete(aside, True)
     found: dict[str, dict[str, int]] = _read(files, path) or {}

@@ -24,6 +24,7 @@ _KINDS = {
     "recordProcessingError": 1,
     "productionError": 2,
     "serializationError": 3,
+    "kafkaStreamsThreadError": 4,
 }
 
 # A skipped record is an object with this one member, which no entry has.
@@ -190,6 +191,23 @@ class KernelEntry:
 def production_entry(query: str, step: str, message: str) -> str:
     """An entry for a record that the broker refuses."""
     return _entry_text(query, step, "productionError", {"errorMessage": message})
+
+
+def loss_entry(
+    query: str, topic: str, message: str, partition: int, first: int, last: int | None
+) -> str:
+    """An entry for records that were deleted before the query read them. ksqlDB has no kind of its
+    own for it, so the place is told besides."""
+    detail = {
+        "errorMessage": message,
+        "threadName": query,
+        "cause": [message],
+        "topic": topic,
+        "partition": partition,
+        "firstOffset": first,
+        "lastOffset": last,
+    }
+    return _entry_text(query, f"{topic}.DataLoss", "kafkaStreamsThreadError", detail)
 
 
 def _entry_text(query: str, step: str, name: str, detail: Mapping[str, Any]) -> str:

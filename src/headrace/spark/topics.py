@@ -34,10 +34,12 @@ def stream_topic(
     start: str | Offsets,
     max_per_trigger: int,
     headers: bool,
+    strict: bool = False,
 ) -> DataFrame:
     """The records of a topic from `start` on ('earliest', or offsets by partition), as they come.
 
-    Records that the broker has already deleted are passed over, not waited for.
+    Records that the broker has already deleted are passed over, not waited for; if that is
+    `strict`, the query fails.
     """
     return (
         spark.readStream.format("kafka")
@@ -45,7 +47,7 @@ def stream_topic(
         .option("subscribe", topic)
         .option("startingOffsets", _offsets(topic, start))
         .option("maxOffsetsPerTrigger", max_per_trigger)
-        .option("failOnDataLoss", "false")
+        .option("failOnDataLoss", str(strict).lower())
         .option("includeHeaders", str(headers).lower())
         .load()
     )

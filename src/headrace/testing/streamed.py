@@ -17,7 +17,7 @@ from pyspark.errors import StreamingQueryException
 
 from headrace.engine.changes import NewQuery
 from headrace.engine.queries import PersistentQuery
-from headrace.engine.running import persistent_program
+from headrace.engine.running import persistent_program, taken_over
 from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
@@ -70,8 +70,14 @@ class StreamedGround:
                 id=name,
                 statement=new.statement,
                 plan=lambda: new.planned,
-                build=lambda planned, hope: persistent_program(
-                    self.world, name, node, settings, starts, checkpoint, hope
+                build=lambda planned, hope, accept: persistent_program(
+                    self.world,
+                    name,
+                    node,
+                    settings,
+                    taken_over(self.world, node, starts, checkpoint),
+                    checkpoint,
+                    hope,
                 ),
                 checkpoint=checkpoint,
                 overrides=new.settings,

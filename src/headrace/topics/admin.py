@@ -102,6 +102,22 @@ class TopicAdmin:
         found = self._describe(name)
         return Topic(name, tuple(len(partition.replicas) for partition in found.partitions))
 
+    def identify(self, names: Sequence[str]) -> dict[str, tuple[str, Topic]]:
+        """Topics with their ids, which tell one from another that had its name before; without
+        those that are not there."""
+        if not names:
+            return {}
+        found = {}
+        for name, future in self._client.describe_topics(TopicCollection(list(names))).items():
+            try:
+                with self._connection.reaching(name):
+                    told: TopicDescription = future.result(self._connection.timeout)
+            except UnknownTopicError:
+                continue
+            replicas = tuple(len(partition.replicas) for partition in told.partitions)
+            found[name] = (str(told.topic_id), Topic(name, replicas))
+        return found
+
     def exists(self, name: str) -> bool:
         try:
             self.describe(name)

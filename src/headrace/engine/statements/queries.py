@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from headrace.engine.push import PushQuery
 from headrace.engine.queries import PersistentQuery
@@ -39,6 +39,31 @@ def warnings_of(asked: Asked, queries: Iterable[PersistentQuery]) -> tuple[str, 
     """Why queries do not run that should."""
     found = (warning(asked.engine, query) for query in queries)
     return tuple(text for text in found if text is not None)
+
+
+def notices_of(queries: Iterable[PersistentQuery]) -> tuple[str, ...]:
+    """What is to be known of queries besides whether they run."""
+    return tuple(text for query in queries for text in (*_losses(query), *_uneven(query)))
+
+
+def _losses(query: PersistentQuery) -> Iterator[str]:
+    if query.reading is not None:
+        for loss in query.reading.memory.losses:
+            yield f"Query {query.id} has lost {query.lost_records} records so far. {loss}"
+
+
+def _uneven(query: PersistentQuery) -> Iterator[str]:
+    """A join whose topics had as many partitions when it was made."""
+    if query.reading is None or query.planned is None or not n.has_join(query.planned.node):
+        return
+    counts = {topic: seen.partitions for topic, seen in query.reading.seen.items()}
+    if len(set(counts.values())) > 1:
+        told = ", ".join(f"'{topic}': {count}" for topic, count in counts.items())
+        yield (
+            f"Query {query.id} joins topics that have not as many partitions any more ({told}). "
+            "Its results stay right, as rows meet by their keys wherever they lie. Another "
+            "statement that joins them is refused."
+        )
 
 
 def _push_info(query: PushQuery) -> QueryInfo:
@@ -121,7 +146,9 @@ def _explain(statement: ast.Explain, asked: Asked) -> Entity:
                 "full set of queries."
             )
         return ExplainedQuery(
-            asked.text, _description(asked, query), warnings=warnings_of(asked, [query])
+            asked.text,
+            _description(asked, query),
+            warnings=(*warnings_of(asked, [query]), *notices_of([query])),
         )
     inner = statement.statement
     assert inner is not None

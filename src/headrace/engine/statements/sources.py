@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from headrace.catalog.catalog import QueryRecord
 from headrace.engine.queries import PersistentQuery
 from headrace.engine.statements.handling import Asked, handles
-from headrace.engine.statements.queries import query_info, warnings_of
+from headrace.engine.statements.queries import notices_of, query_info, warnings_of
 from headrace.model.entities import (
     DescribedSource,
     Entity,
@@ -110,8 +110,11 @@ def describe(
     if command in asked.engine.unplanned:
         warnings += (asked.engine.unplanned[command],)
     around = (*catalog.writers(source.name), *catalog.readers(source.name))
-    queries = (asked.engine.queries.get(q.id) for q in around)
-    warnings += warnings_of(asked, (q for q in queries if q is not None))
+    found = (asked.engine.queries.get(q.id) for q in around)
+    queries = [query for query in found if query is not None]
+    warnings += warnings_of(asked, queries)
+    if extended:
+        warnings += notices_of(queries)
     derived = {q.sink for q in catalog.readers(source.name) if q.id[:4] in ("CSAS", "CTAS")}
     writers = catalog.writers(source.name)
     description = SourceDescription(

@@ -66,8 +66,10 @@ function measure(query, sources) {
   return { ...query, rate, lag, rates: seen.rates };
 }
 
-function queryOf(told, sources) {
+function queryOf(told, sources, warnings) {
+  const failing = warnings.find(({ message }) => message.startsWith(`Query ${told.id} is `));
   return measure({
+    reason: failing ? failing.message : "",
     id: told.id, sql: told.queryString, type: told.queryType,
     state: Object.keys(told.statusCount)[0] || told.state, // `state` does not know PAUSED
     sinks: told.sinks || [],
@@ -79,7 +81,7 @@ async function look() {
   const [streams, tables, queries] = await execute(
     "SHOW STREAMS EXTENDED; SHOW TABLES EXTENDED; SHOW QUERIES;");
   known.sources = [...streams.sourceDescriptions, ...tables.sourceDescriptions].map(sourceOf);
-  known.queries = queries.queries.map((query) => queryOf(query, known.sources));
+  known.queries = queries.queries.map((query) => queryOf(query, known.sources, queries.warnings));
   known.server ??= await info();
 }
 

@@ -34,6 +34,7 @@ function updated(query) {
   const [, state, rate, course, lag] = rows.get(query.id).cells;
   const [mark] = state.children;
   mark.className = `state ${STATES[query.state] || ""}`;
+  mark.title = query.reason;
   mark.textContent = query.type === "PUSH" ? "push" : query.state.toLowerCase();
   rate.textContent = number(query.rate);
   lag.textContent = number(query.lag);
