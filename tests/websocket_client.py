@@ -15,12 +15,13 @@ def query_path(body):
 class Socket:
     """Reads the frames of a server: (opcode, payload)."""
 
-    def __init__(self, url, path, headers="", timeout=5):
+    def __init__(self, url, path, headers="", timeout=5, host=None):
+        name = host or url.removeprefix("http://")
         host, port = url.removeprefix("http://").split(":")
         self.link = socket.create_connection((host, int(port)), timeout=timeout)
         key = base64.b64encode(os.urandom(16)).decode()
         self.link.sendall(
-            f"GET {path} HTTP/1.1\r\nhost: {host}:{port}\r\nupgrade: websocket\r\n"
+            f"GET {path} HTTP/1.1\r\nhost: {name}\r\nupgrade: websocket\r\n"
             f"connection: upgrade\r\nsec-websocket-version: 13\r\n{headers}"
             f"sec-websocket-key: {key}\r\n\r\n".encode()
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 from headrace.catalog.catalog import Catalog
 from headrace.engine.session import Session
 from headrace.engine.statements import answer
+from headrace.engine.statements.assertions import eventually
 from headrace.model.settings import Settings
 from headrace.sql.parser import parse_statement
 
@@ -27,6 +29,12 @@ def ask(
         catalog=catalog or Catalog(),
     )
     session = Session(properties or {}, variables or {})
-    entity = answer(parse_statement(text), text, engine, session)
+    steps = eventually(lambda: answer(parse_statement(text), text, engine, session))
+    while True:
+        try:
+            time.sleep(next(steps))
+        except StopIteration as end:
+            entity = end.value
+            break
     assert entity is not None
     return entity.to_json()

@@ -27,7 +27,7 @@ class Admin:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    monkeypatch.setattr(assertions, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(assertions, "FIRST_PAUSE", 0.001)
 
 
 def test_describe_function():

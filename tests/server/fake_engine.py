@@ -116,10 +116,22 @@ class FakeEngine:
         self.inserters = []
         self.printed = []
         self.healthy = True
+        self.ready = True
+        self.topics = set()
+        self.looks = 0
         self.sources = {"S": "STREAM", "T": "TABLE"}
 
-    def execute(self, request):
+    def steps(self, request):
+        """`ASSERT … x` waits until a test has put x among the topics."""
         self.requests.append(request)
+        words = request.text.strip(" ;").split()
+        if words and words[0].upper() == "ASSERT":
+            while words[2] not in self.topics:
+                self.looks += 1
+                yield 0.02
+        return self._execute(request)
+
+    def _execute(self, request):
         text = request.text
         upper = " ".join(text.upper().split())
         if "NO_SUCH" in upper:
@@ -225,6 +237,9 @@ class FakeEngine:
 
     def health(self):
         return e.Health({"metastore": True, "kafka": self.healthy, "commandRunner": True})
+
+    def is_ready(self):
+        return self.ready
 
     def cluster_status(self):
         return e.ClusterStatus({"127.0.0.1:8088": e.HostStatus(True, 1)})

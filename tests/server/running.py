@@ -12,11 +12,11 @@ from headrace.server.settings import Limits, ServerSettings
 
 
 @contextmanager
-def running(engine=None, **settings):
+def running(engine=None, pages=(), **settings):
     """Yields (engine, url)."""
     engine = engine or FakeEngine()
     chosen = ServerSettings(port=0, **settings)
-    server = HttpServer(build_app(engine, chosen), chosen)
+    server = HttpServer(build_app(engine, chosen, pages), chosen)
     server.start()
     try:
         yield engine, server.url

@@ -84,7 +84,7 @@ def test_acknowledgements_come_while_rows_are_still_sent(engine, url):
             (":method", "POST"),
             (":path", "/inserts-stream"),
             (":scheme", "http"),
-            (":authority", "x"),
+            (":authority", "localhost"),
         ]
         connection.send_headers(1, headers)
 

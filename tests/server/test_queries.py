@@ -204,7 +204,7 @@ def test_http2_stream_that_is_reset_ends_its_query(engine, url):
             (":method", "POST"),
             (":path", "/query-stream"),
             (":scheme", "http"),
-            (":authority", "x"),
+            (":authority", "localhost"),
         ]
         connection.send_headers(1, headers)
         connection.send_data(1, json.dumps({"sql": PUSH}).encode(), end_stream=True)

@@ -34,8 +34,21 @@ def test_limits():
         ksql__server__max__waiting__requests=6,
         ksql__query__push__max__duration__ms=1500,
         ksql__query__max__rows=7,
+        ksql__server__max__prints=8,
+        ksql__server__max__insert__streams=9,
+        ksql__server__max__waiting__assertions=10,
     ).limits
-    assert limits == Limits(5, 3, 4, 6, 1.5, 7)
+    assert limits == Limits(
+        body_bytes=5,
+        push_queries=3,
+        pull_queries=4,
+        prints=8,
+        insert_streams=9,
+        assertions=10,
+        waiting_requests=6,
+        query_seconds=1.5,
+        query_rows=7,
+    )
 
 
 @pytest.mark.parametrize(

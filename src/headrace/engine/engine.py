@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
@@ -29,6 +31,7 @@ from headrace.engine.running import Starts, starting_offsets
 from headrace.engine.session import Session
 from headrace.engine.starting import Starting
 from headrace.engine.statements import answer
+from headrace.engine.statements.assertions import eventually
 from headrace.engine.tailing import TableTails
 from headrace.engine.topic_watch import TopicWatch
 from headrace.engine.world import World
@@ -40,12 +43,13 @@ from headrace.model.entities import (
     CurrentStatus,
     Entity,
     Health,
+    QueryState,
     ServerInfo,
     TerminatedQuery,
     WarningEntity,
 )
 from headrace.model.errors import HeadraceError, StatementError, UnavailableError
-from headrace.model.requests import Request
+from headrace.model.requests import QueryKind, Request
 from headrace.model.settings import Settings, check_editable
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
@@ -244,7 +248,20 @@ class Engine:
     # ------------------------------------------------------------------ statements
 
     def execute(self, request: Request) -> Sequence[Entity]:
-        """Runs the statements of a request, all of which are checked before any is done."""
+        """Runs the statements of a request; waits as long as they do."""
+        steps = self.steps(request)
+        while True:
+            try:
+                time.sleep(next(steps))
+            except StopIteration as end:
+                done: Sequence[Entity] = end.value
+                return done
+
+    def steps(self, request: Request) -> Generator[float, None, Sequence[Entity]]:
+        """Runs the statements of a request, all of which are checked before any is done.
+
+        Yields how long to wait before it goes on; whoever asked may do so without a thread.
+        """
         session = Session(dict(request.properties), dict(request.variables))
         session.check()
         self._admit(request.after_command)
@@ -256,7 +273,8 @@ class Engine:
         entities: list[Entity] = []
         for text in statements:
             try:
-                entity = self._run(self._parse(text, session), session)
+                parsed = self._parse(text, session)
+                entity = yield from eventually(partial(self._run, parsed, session))
             except HeadraceError as e:
                 raise _placed(e, text, entities) from e.__cause__
             if entity is not None:
@@ -462,7 +480,7 @@ class Engine:
                     f"Statement type `{type(parsed.statement).__name__}' not supported for this "
                     "resource"
                 )
-            if parsed.statement.emit is None:
+            if parsed.statement.kind is QueryKind.PULL:
                 return self._pull(request, parsed.statement, session)
             return self._push(parsed, parsed.statement, session)
         except HeadraceError as e:
@@ -546,6 +564,16 @@ class Engine:
     def degraded(self) -> Mapping[str, str]:
         """By query, or command that makes none: what cannot run now, and why."""
         return telling.degraded(self)
+
+    def is_ready(self) -> bool:
+        """Whether every query was started, here or, if this server follows, on another. One that
+        fails counts: it is for people to mend, through this server."""
+        if self._terminated:
+            return False
+        if not self.queries.active:
+            return self.heartbeat.holding() is not None and not self.heartbeat.holds()
+        known = self.queries.all_known()
+        return all(query.state is not QueryState.UNRESPONSIVE for query in known)
 
     def cluster_status(self) -> ClusterStatus:
         return telling.cluster_status(self)

@@ -7,7 +7,6 @@ the next one of that shape needs nothing but its literals.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,8 @@ from headrace.model.settings import Settings
 from headrace.model.types import BIGINT, DOUBLE, INTEGER, STRING, SqlType
 from headrace.plan.pull import PullPlan, Range
 from headrace.sql import ast
+from headrace.sql.cursor import unquote
+from headrace.sql.tokens import tokenize
 
 Wait = Callable[[Tail, float], None]
 Convert = Callable[[Any], object]
@@ -31,10 +32,8 @@ MOST_SHAPES = 1000
 _MAX_INTEGER = 2**31 - 1
 _NUMBERS: Mapping[SqlType, Convert] = {INTEGER: int, BIGINT: int, DOUBLE: float}
 
-# Strings and whole numbers. A text with anything that could hide one is not looked at.
-_LITERAL = re.compile(r"('(?:[^']|'')*'|(?<![\w.@])[0-9]+(?![\w.@]))")
-_HIDING = re.compile(r"""["`]|--|/\*|\$\{""")
-
+# A longer text is no plain lookup; it is not worth to read it on the event loop.
+_LONGEST = 4096
 
 # A shape, and the request's properties.
 _Key = tuple[str, tuple[tuple[str, object], ...]]
@@ -134,23 +133,32 @@ class PreparedLookups:
 
 
 def _taken_apart(request: Request) -> tuple[_Key, tuple[object, ...]] | None:
-    """A request's shape, and the values of its literals."""
-    if _HIDING.search(request.text):
+    """A request's shape, and the values of its literals: its strings and whole numbers."""
+    if len(request.text) > _LONGEST:
         return None
-    parts = _LITERAL.split(request.text)
-    literals = tuple(map(_value, parts[1::2]))
-    # What the literals were, a string or a number, is part of the shape.
-    shape = "\0".join(parts[::2]) + "".join("s" if type(v) is str else "i" for v in literals)
+    source = tokenize(request.text)
+    literals: list[object] = []
+    parts: list[str] = []
+    for token in source.tokens:
+        kind = token.kind
+        # What a literal is, a string or a number, is part of the shape.
+        if kind == "string":
+            literals.append(unquote(token.text))
+            parts.append("'")
+        elif kind == "integer":
+            literals.append(int(token.text))
+            parts.append("0")
+        elif kind == "variable":
+            return None
+        else:
+            parts.append(token.text)
+    shape = "\0".join(parts)
     key = (shape, tuple(sorted(request.properties.items())) if request.properties else ())
     try:
         hash(key)
     except TypeError:  # a property that is no plain value
         return None
-    return key, literals
-
-
-def _value(text: str) -> object:
-    return text[1:-1].replace("''", "'") if text[0] == "'" else int(text)
+    return key, tuple(literals)
 
 
 def _is_whole_key(plan: PullPlan) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from headrace.model.callers import ALLOWED_HOSTS
 from headrace.model.errors import HeadraceError, StatementError
 
 Value = str | int | float | bool | None
@@ -466,6 +467,14 @@ _SETTINGS = (
         "Web pages that may call the API besides the server's own, separated by commas; * for all.",
     ),
     Setting(
+        ALLOWED_HOSTS,
+        str,
+        "",
+        "Names that the server is called by, separated by commas, besides the address it listens "
+        "on, localhost if that is a loopback address, and ksql.advertised.listener; * for all. "
+        "Requests to other names are refused, on the port of the embedded schema registry too.",
+    ),
+    Setting(
         "listeners.ssl.certificate",
         str,
         None,
@@ -487,6 +496,19 @@ _SETTINGS = (
         int,
         1000,
         "How many requests may wait for a thread before further ones are refused.",
+    ),
+    Setting("ksql.server.max.prints", _positive, 32, "At most this many PRINTs at once."),
+    Setting(
+        "ksql.server.max.insert.streams",
+        _positive,
+        100,
+        "At most this many insert streams at once.",
+    ),
+    Setting(
+        "ksql.server.max.waiting.assertions",
+        int,
+        100,
+        "At most this many requests at once whose ASSERT waits for a topic or schema.",
     ),
     Setting(
         "ksql.server.command.response.timeout.ms",

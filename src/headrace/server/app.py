@@ -53,7 +53,7 @@ def build_app(
     services = Services(engine, settings)
     layers = [
         Middleware(Guard, counter=services.requests),
-        Middleware(Origins, allowed=settings.origins),
+        Middleware(Origins, callers=settings.callers()),
     ]
     access = settings.access
     doors = Doors.of(ENDPOINTS, access.open_paths if access else ())

@@ -23,20 +23,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.model.entities import ErrorEntity
 from headrace.model.errors import HeadraceError
-from headrace.server.failures import FORBIDDEN, UNAUTHORIZED, ApiError, error_response
+from headrace.server.bodies import read
+from headrace.server.failures import FORBIDDEN, UNAUTHORIZED, ApiError, entity_of, error_response
+from headrace.server.logins import FailedLogins
 from headrace.server.settings import EVERYONE, Access
+from headrace.server.streams import Services
 from headrace.server.workers import Workers
-from headrace.sql.parser import split
-from headrace.sql.tokens import tokenize
+from headrace.sql.ast import Effect
+from headrace.sql.outline import outlines
 
 READ, WRITE = "read", "write"
 ROLES = (READ, WRITE)
 ROLES_KEY = "headrace.roles"  # in the scope of an authenticated request
 
-_READING = frozenset({"SELECT", "PRINT", "SHOW", "LIST", "DESCRIBE", "EXPLAIN", "ASSERT"})
-_SESSION = frozenset({"SET", "UNSET", "DEFINE", "UNDEFINE"})
 _COST, _BLOCK, _PARALLEL = 2**14, 8, 1
 _REMEMBERED = 1000
+_LONGEST_OPEN = 1000  # a pattern with several `*` takes its time for long paths
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,18 @@ class Authentication:
         # Hashing is slow on purpose, so that what was right once is remembered; by a keyed hash.
         self._secret = os.urandom(32)
         self._known: OrderedDict[bytes, User] = OrderedDict()
+        self._failed = FailedLogins()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or self._is_open(scope["path"]):
             await self.app(scope, receive, send)
             return
-        user = await self._user(Headers(scope=scope).get("authorization", ""))
+        address = (scope.get("client") or ("",))[0]
+        try:
+            user = await self._user(Headers(scope=scope).get("authorization", ""), address)
+        except ApiError as error:
+            await self._refuse(scope, receive, send, entity_of(error))
+            return
         if user is None:
             await self._refuse(scope, receive, send, ErrorEntity(UNAUTHORIZED, "Unauthorized"))
         elif not self._is_let_in(user):
@@ -148,7 +156,7 @@ class Authentication:
             await self.app({**scope, ROLES_KEY: user.roles}, receive, send)
 
     def _is_open(self, path: str) -> bool:
-        return self.doors.open.fullmatch(path) is not None
+        return len(path) <= _LONGEST_OPEN and self.doors.open.fullmatch(path) is not None
 
     def _is_let_in(self, user: User) -> bool:
         roles = self.access.roles
@@ -161,20 +169,26 @@ class Authentication:
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": entity.message})
             return
-        headers = {"www-authenticate": f'Basic realm="{self.access.realm}"'}
+        asks = entity.error_code == UNAUTHORIZED
+        headers = {"www-authenticate": f'Basic realm="{self.access.realm}"'} if asks else None
         await error_response(entity, headers)(scope, receive, send)
 
-    async def _user(self, header: str) -> User | None:
+    async def _user(self, header: str, address: str) -> User | None:
         digest = hmac.digest(self._secret, header.encode(), "sha256")
         known = self._known.get(digest)
         if known is not None:
             return known
         name, password = _basic(header)
+        if not name:
+            return None
+        self._failed.check(address, name)
         user = self.users.get(name)
         # An unknown name takes as long as a wrong password, so that names cannot be guessed.
         hashed = user.hash if user else "scrypt$AAAAAAAAAAAAAAAAAAAAAA==$"
-        if not await self.workers.status.run(verify, password, hashed) or user is None:
+        if not await self.workers.passwords.run(verify, password, hashed) or user is None:
+            self._failed.note(address, name)
             return None
+        self._failed.forget(address, name)
         self._known[digest] = user
         if len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
@@ -195,11 +209,12 @@ def _basic(header: str) -> tuple[str, str]:
 NOT_ALLOWED = "You are not allowed to change anything on this server."
 
 
-def check_statements(scope: Scope, text: str) -> None:
-    """Refuses statements that change something to those who may only read."""
+async def check_statements(scope: Scope, services: Services, text: str) -> None:
+    """Refuses statements that change something to those who may only read, and what is too long to
+    be read at all."""
+    found = await read(services, outlines, text)
     roles = scope.get(ROLES_KEY)
     if roles is None or WRITE in roles:
         return
-    for statement in split(text):
-        if tokenize(statement.text).tokens[0].kind not in _READING | _SESSION:
-            raise ApiError(FORBIDDEN, NOT_ALLOWED)
+    if any(outline.effect is Effect.CHANGES for outline in found):
+        raise ApiError(FORBIDDEN, NOT_ALLOWED)

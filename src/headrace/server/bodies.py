@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from starlette.requests import Request as HttpRequest
 
+from headrace.model.callers import media_type
+from headrace.model.json_size import MOST_VALUES, has_too_many_values
 from headrace.model.requests import Request
 from headrace.server.answers import DELIMITED, JSON, KSQL_JSON
 from headrace.server.failures import (
@@ -19,18 +21,25 @@ from headrace.server.failures import (
     UNSUPPORTED_CONTENT_TYPE,
     ApiError,
 )
+from headrace.server.streams import Services
 
-# The last three are what curl and other programs say of a body when they are told nothing; ksqlDB's
-# own examples rely on it.
+T = TypeVar("T", bound=Sized)
+R = TypeVar("R")
+
+# The last two are what curl and other programs say of a body when they are told nothing; ksqlDB's
+# own examples rely on it. Not text/plain: a form of any page can send that.
 _BODY_TYPES = {
     *(JSON, KSQL_JSON, DELIMITED),
-    *("application/x-www-form-urlencoded", "text/plain", "application/octet-stream"),
+    *("application/x-www-form-urlencoded", "application/octet-stream"),
 }
+# What is longer is read on a thread: everybody would wait for it on the event loop.
+SMALL = 16 * 1024
+_ACCEPT_LENGTH = 2048
 
 
 def check_content_type(request: HttpRequest) -> None:
     header = request.headers.get("content-type", JSON)
-    if header.partition(";")[0].strip().lower() not in _BODY_TYPES:
+    if media_type(header) not in _BODY_TYPES:
         raise ApiError(
             UNSUPPORTED_CONTENT_TYPE, f"Unsupported content type: {header}. Use {KSQL_JSON}."
         )
@@ -47,7 +56,7 @@ _DISCARDED_BYTES = 64 * 1024 * 1024
 
 async def read_body(request: HttpRequest, limit: int) -> bytes:
     announced = request.headers.get("content-length", "")
-    length = int(announced) if announced.isdecimal() else None
+    length = int(announced) if announced.isdecimal() and len(announced) < 20 else None
     chunks: list[bytes] = []
     size = 0
     more = True
@@ -77,6 +86,8 @@ def parse_json(data: bytes | str) -> Any:
     """Strict JSON; numbers with a fraction keep their digits as Decimal."""
     try:
         text = data if isinstance(data, str) else data.decode()
+        if has_too_many_values(text):
+            raise invalid(f"more than {MOST_VALUES} values")
         value = _DECODER.decode(text)
         if "\\u" in text:  # may spell half a surrogate pair, which no answer could repeat
             json.dumps(value, ensure_ascii=False, default=str).encode()
@@ -90,12 +101,25 @@ def invalid(reason: str) -> ApiError:
     return ApiError(BAD_REQUEST, f"Invalid JSON in request: {reason}")
 
 
-async def read_object(request: HttpRequest, limit: int) -> dict[str, Any]:
-    check_content_type(request)
-    body = parse_json(await read_body(request, limit) or b"{}")
+def parse_object(data: bytes | str) -> dict[str, Any]:
+    body = parse_json(data or "{}")
     if not isinstance(body, dict):
         raise invalid("expected an object")
     return body
+
+
+async def read(services: Services, work: Callable[[T], R], data: T) -> R:
+    """What `work` makes of a body or a text: at once, or on a thread if it is long."""
+    if len(data) <= SMALL:
+        return work(data)
+    return await services.workers.reading.run(work, data)
+
+
+async def read_object(request: HttpRequest) -> dict[str, Any]:
+    services: Services = request.app.state.services
+    check_content_type(request)
+    data = await read_body(request, services.settings.limits.body_bytes)
+    return await read(services, parse_object, data)
 
 
 @dataclass(frozen=True)
@@ -173,7 +197,7 @@ def _texts(variables: Mapping[str, Any]) -> dict[str, str]:
 def negotiate(request: HttpRequest, offers: Iterable[str]) -> str:
     """The offer the client likes best; the first one if it has no preference."""
     offers = list(offers)
-    header = request.headers.get("accept")
+    header = request.headers.get("accept", "")[:_ACCEPT_LENGTH]
     if not header:
         return offers[0]
     ranked = sorted(

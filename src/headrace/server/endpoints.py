@@ -96,5 +96,11 @@ ENDPOINTS = (
     Endpoint("/v1/metadata", status.metadata, "The server's version, and what it belongs to."),
     Endpoint("/v1/metadata/id", status.cluster_id, "What it belongs to."),
     Endpoint("/chc/live", status.alive, "Whether the process answers.", (JSON,), open=True),
-    Endpoint("/chc/ready", status.alive, "Whether it takes requests.", (JSON,), open=True),
+    Endpoint(
+        "/chc/ready",
+        status.ready,
+        "Whether its queries run, or another server's do: 200 if so, 503 otherwise.",
+        (JSON,),
+        open=True,
+    ),
 )

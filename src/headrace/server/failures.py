@@ -11,8 +11,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.model.entities import Entity, ErrorEntity, StatementErrorEntity
-from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.errors import HeadraceError, ParseError, StatementError
 from headrace.server.answers import JSON, dumps
+from headrace.sql.cursor import TOO_LARGE
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ class ApiError(HeadraceError):
 
 def entity_of(error: Exception, text: str | None = None) -> ErrorEntity:
     """The entity for a failure; `text` is the statement it belongs to, if the error has none."""
+    if isinstance(error, RecursionError):  # nested deeper than those can go who walk through it
+        error = ParseError(TOO_LARGE, statement=text)
     if not isinstance(error, HeadraceError):
         log.error("Request failed", exc_info=error)
         return INTERNAL

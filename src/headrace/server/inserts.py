@@ -22,6 +22,8 @@ from headrace.server.bodies import (
     invalid,
     negotiate,
     parse_json,
+    parse_object,
+    read,
     too_large,
 )
 from headrace.server.failures import BAD_REQUEST, ApiError, entity_of
@@ -50,6 +52,7 @@ class InsertsResponse(Response):
         self.brackets = ("", "") if content_type == DELIMITED else ("[", "]")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.services.inserts.take()
         watch = Watch(self.services)
         batches = _batches(receive, self.services.settings.limits.body_bytes)
         inserter: Inserter | None = None
@@ -61,18 +64,17 @@ class InsertsResponse(Response):
             pass
         finally:
             watch.end()
+            self.services.inserts.free()
             if inserter is not None:
                 await self.services.workers.endings.run(inserter.close)
 
     async def _open(self, arguments: list[bytes]) -> Inserter:
         """The target is the first line; the rows that came along with it are a batch for later."""
-        body = parse_json(arguments[0] if arguments else b"{}")
-        if not isinstance(body, dict):
-            raise invalid("expected an object")
+        body = await read(self.services, parse_object, arguments[0] if arguments else b"{}")
         target = TARGET.of(body)
         properties: Mapping[str, object] = PROPERTIES.of(body) or {}
         engine = self.services.engine
-        return await self.services.workers.statements.run(engine.insert, target, properties)
+        return await self.services.workers.starts.run(engine.insert, target, properties)
 
     async def _acknowledge(
         self, acks: Acks, batches: AsyncIterator[list[bytes]], watch: Watch, send: Send
@@ -91,7 +93,7 @@ class InsertsResponse(Response):
             if lines is None:
                 break
             for part in _parts(lines):
-                answers = await watch.race(self.services.workers.streams.run(acks.take, part))
+                answers = await watch.race(self.services.workers.inserts.run(acks.take, part))
                 await write(self._join(answers, first))
                 first = False
         await write(self.brackets[1], more=False)
@@ -146,7 +148,8 @@ def _parts(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 async def _batches(receive: Receive, limit: int) -> AsyncIterator[list[bytes]]:
     """The complete, non-empty lines of the body as they arrive; the first alone, then batches."""
-    rest = b""
+    rest: list[bytes] = []  # of a line that has not ended; joined once it has
+    size = 0
     first = True
     more = True
     while more:
@@ -154,11 +157,18 @@ async def _batches(receive: Receive, limit: int) -> AsyncIterator[list[bytes]]:
         if message["type"] == "http.disconnect":
             raise Departed
         more = message.get("more_body", False)
-        *complete, rest = (rest + message.get("body", b"")).split(b"\n")
-        if len(rest) > limit:
+        begun, *further = message.get("body", b"").split(b"\n")
+        rest.append(begun)
+        size += len(begun)
+        if size > limit:
             raise too_large(limit)
+        complete = []
+        if further or not more:
+            complete = [b"".join(rest), *further[:-1]]
+            rest = further[-1:]
+            size = sum(map(len, rest))
         if not more:
-            complete.append(rest)
+            complete += rest
         lines = [line for line in complete if line.strip()]
         if first and lines:
             yield lines[:1]

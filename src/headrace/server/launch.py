@@ -116,7 +116,7 @@ class RunningServer:
         if registry_url is None and settings.text("bootstrap.servers") is None:
             tell("Starting the schema registry")
             registry_port = _port(options.registry_port, REGISTRY_PORT, "the schema registry")
-            registry = EmbeddedRegistry(connection, registry_port)
+            registry = EmbeddedRegistry(connection, registry_port, served.hosts)
             self._parts.enter_context(registry)
             registry_url = registry.url
         if registry_url is not None:

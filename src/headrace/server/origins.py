@@ -1,27 +1,25 @@
-"""Which web pages may call the API: the server's own, and those it was told to trust.
-
-Without this any page a user visits could send statements to a server on the same machine.
-Programs that are not browsers send no Origin, and are not concerned.
-"""
+"""The first layer: requests of foreign pages, and to names that are not the server's, go no further
+(`headrace.model.callers` says why)."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from headrace.model.callers import Callers
 from headrace.server.failures import FORBIDDEN, ApiError, entity_of, error_response
+
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Origins:
-    def __init__(self, app: ASGIApp, allowed: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, callers: Callers) -> None:
         self.app = app
-        self.allowed = frozenset(allowed)
+        self.callers = callers
         self.cors = CORSMiddleware(
             app,
-            allow_origins=list(allowed),
+            allow_origins=sorted(callers.origins),
             allow_methods=["GET", "POST", "HEAD"],
             allow_headers=["*"],
         )
@@ -31,14 +29,23 @@ class Origins:
             await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        origin = headers.get("origin")
-        if origin is None or origin.partition("://")[2] == headers.get("host"):
+        host, origin = headers.get("host"), headers.get("origin")
+        # A link on any page may lead here: only what could change something is refused.
+        with_body = scope.get("method", "GET") not in _WITHOUT_BODY
+        site = headers.get("sec-fetch-site") if with_body else None
+        refusal = self.callers.refusal(host, origin, site)
+        if refusal is not None:
+            await _refuse(scope, receive, send, refusal)
+        elif origin is None or self.callers.is_own(origin, host):
             await self.app(scope, receive, send)
-        elif origin in self.allowed or "*" in self.allowed:
-            await self.cors(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008, "reason": "origin refused"})
         else:
-            error = ApiError(FORBIDDEN, f"Requests from pages of {origin} are not allowed.")
-            await error_response(entity_of(error))(scope, receive, send)
+            await self.cors(scope, receive, send)
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008, "reason": reason[:120]})
+    else:
+        error = ApiError(FORBIDDEN, reason)
+        await error_response(entity_of(error))(scope, receive, send)

@@ -1,12 +1,12 @@
 """What the server needs of the engine. Every method may block; the server calls it on a thread.
 
-User errors arrive as `HeadraceError`. One that `execute` raises may carry `entities`: the answers
+User errors arrive as `HeadraceError`. One that `steps` raises may carry `entities`: the answers
 of the statements before the failed one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol
 
 from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
@@ -63,7 +63,10 @@ class Inserter(Protocol):
 
 
 class Engine(Protocol):
-    def execute(self, request: Request) -> Sequence[Entity]: ...
+    def steps(self, request: Request) -> Generator[float, None, Sequence[Entity]]:
+        """Runs the statements of the request. Yields seconds to wait before it is asked to go on;
+        each step may come from another thread. Left alone, it does no more."""
+        ...
 
     def query(self, request: Request) -> RunningQuery:
         """Starts the one SELECT of the request, push or pull as its text says."""
@@ -88,6 +91,11 @@ class Engine(Protocol):
     def info(self) -> ServerInfo: ...
 
     def health(self) -> Health: ...
+
+    def is_ready(self) -> bool:
+        """Whether every query has been started once, here or on another server. Called on the event
+        loop: it never waits."""
+        ...
 
     def cluster_status(self) -> ClusterStatus: ...
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -30,7 +29,9 @@ from headrace.server.answers import (
 )
 from headrace.server.bodies import (
     QUERY_ID,
+    SMALL,
     negotiate,
+    read,
     read_object,
     statement_request,
     stream_request,
@@ -55,14 +56,13 @@ from headrace.server.streams import (
     StreamResponse,
     Watch,
 )
+from headrace.server.workers import Pool
+from headrace.sql import ast
+from headrace.sql.outline import Outline, outlines
 
 # A pull query that is done by then is answered whole, in one piece; else its rows are streamed.
 WHOLE_SECONDS = 0.2
 WHOLE_CHARACTERS = 256 * 1024
-
-_LEADING = r"^(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
-PRINT = re.compile(_LEADING + r"PRINT\b", re.IGNORECASE | re.DOTALL)
-_EMIT = re.compile(r"\bEMIT\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,19 @@ class QueryDoor:
 
     async def __call__(self, request: HttpRequest) -> Response:
         services: Services = request.app.state.services
-        body = await read_object(request, services.settings.limits.body_bytes)
-        asked = self.parse(body)
+        asked = self.parse(await read_object(request))
         if not asked.text.strip():
             raise ApiError(BAD_REQUEST, f'"{self.field}" field must be populated')
+        content_type = negotiate(request, self.answers)
+        answer = self.answers[content_type]
         try:
-            if PRINT.match(asked.text):
-                return await _print(request, services, asked, self)
-            answer = self.answers[negotiate(request, self.answers)]
-            return await _query(request, services, asked, answer)
+            ready = services.engine.answer_now(asked)
+            if ready is not None:
+                return Opened.of(ready, services, asked, answer).response()
+            outline = await outline_of(services, asked)
+            if issubclass(outline.kind, ast.PrintTopic):
+                return await _print(services, asked, self, content_type)
+            return await _query(request, services, asked, answer, outline.query)
         except HeadraceError as error:
             return error_response(entity_of(error, asked.text))
 
@@ -110,21 +114,33 @@ QUERY_STREAM = QueryDoor(
 )
 
 
+async def outline_of(services: Services, asked: Request) -> Outline:
+    """What a request's first statement is; the engine will say if there are others."""
+    found = await read(services, outlines, asked.text)
+    return found[0] if found else Outline(ast.Statement)
+
+
+def starters(services: Services, asked: Request, otherwise: Pool) -> Pool:
+    """The threads on which a query is parsed, planned and started."""
+    return services.workers.long_statements if len(asked.text) > SMALL else otherwise
+
+
 async def _query(
-    request: HttpRequest, services: Services, asked: Request, answer: type[AnswerWriter]
+    request: HttpRequest,
+    services: Services,
+    asked: Request,
+    answer: type[AnswerWriter],
+    kind: QueryKind | None,
 ) -> Response:
-    push = bool(_EMIT.search(asked.text))
-    if not push:
-        ready = services.engine.answer_now(asked)
-        if ready is not None:
-            return Opened.of(ready, services, asked, answer).response()
+    workers = services.workers
+    push = kind is QueryKind.PUSH
     slots = services.pushes if push else services.pulls
-    workers = services.workers.statements if push else services.workers.queries
+    pool = starters(services, asked, workers.starts if push else workers.queries)
     slots.take()
     watch = Watch(services, request.receive)
     work: Future[Opened] | None = None
     try:
-        work = workers.submit(Opened.by, services, asked, answer)
+        work = pool.submit(Opened.by, services, asked, answer)
         opened: Opened = await watch.race(asyncio.wrap_future(work))
     except BaseException as error:
         slots.free()
@@ -219,21 +235,30 @@ class Opened:
             if watch is not None:
                 watch.end()
             return Response(self.text, media_type=self.writer.content_type)
-        source = Source(self.step, self.writer.error, self.query.close, self.statement)
+        workers = self.services.workers
+        pool = workers.pushes if self.query.kind is QueryKind.PUSH else workers.rows
+        source = Source(self.step, self.writer.error, self.query.close, self.statement, pool)
         content_type = self.writer.content_type
         return StreamResponse(self.services, source, self.text, content_type, release, watch)
 
 
 async def _print(
-    request: HttpRequest, services: Services, asked: Request, door: QueryDoor
+    services: Services, asked: Request, door: QueryDoor, content_type: str
 ) -> Response:
     """PRINT has no rows, only lines of text; `/query-stream` knows one content type for them."""
-    content_type = negotiate(request, door.answers)
     if door is QUERY_STREAM and content_type != DELIMITED:
         raise ApiError(NOT_ACCEPTABLE, f"PRINT is answered as {DELIMITED} only.")
-    printed = await services.workers.statements.run(services.engine.print_topic, asked)
-    source = Source(lambda: _lines(printed), _error_line, printed.close, asked.text)
-    return StreamResponse(services, source, "", content_type)
+    slots, workers = services.prints, services.workers
+    slots.take()
+    try:
+        pool = starters(services, asked, workers.starts)
+        printed = await pool.run(services.engine.print_topic, asked)
+    except BaseException:
+        slots.free()
+        raise
+    steps = workers.prints
+    source = Source(lambda: _lines(printed), _error_line, printed.close, asked.text, steps)
+    return StreamResponse(services, source, "", content_type, slots.free)
 
 
 def _lines(printed: PrintedTopic) -> Chunk:
@@ -249,8 +274,7 @@ def _error_line(error: ErrorEntity) -> str:
 
 async def close_query(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
-    body = await read_object(request, services.settings.limits.body_bytes)
-    query_id = QUERY_ID.of(body)
+    query_id = QUERY_ID.of(await read_object(request))
     engine: Engine = services.engine
     if not await services.workers.endings.run(engine.close_query, query_id):
         raise ApiError(BAD_REQUEST, f"No query with id {query_id}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from headrace.model.callers import ALLOWED_HOSTS, Callers
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 
@@ -19,6 +21,9 @@ class Limits:
     body_bytes: int = 4 * 1024 * 1024  # of a request body, and of one row of an insert stream
     push_queries: int = 100  # at once
     pull_queries: int | None = None  # at once
+    prints: int = 32  # at once
+    insert_streams: int = 100  # at once
+    assertions: int = 100  # that wait for what they assert
     waiting_requests: int = 1000  # that no thread has taken up yet
     query_seconds: float | None = None  # how long a push query may last
     query_rows: int | None = None  # how many rows one query may return
@@ -30,6 +35,9 @@ class Limits:
             body_bytes=settings.number("ksql.server.max.request.bytes"),
             push_queries=settings.number("ksql.max.push.queries"),
             pull_queries=_optional(settings, "ksql.query.pull.max.concurrent.requests"),
+            prints=settings.number("ksql.server.max.prints"),
+            insert_streams=settings.number("ksql.server.max.insert.streams"),
+            assertions=settings.number("ksql.server.max.waiting.assertions"),
             waiting_requests=settings.number("ksql.server.max.waiting.requests"),
             query_seconds=None if longest is None else float(longest) / 1000,
             query_rows=_optional(settings, "ksql.query.max.rows"),
@@ -98,7 +106,10 @@ class Access:
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """`origins`: web pages that may call the API besides the server's own (`*` for all)."""
+    """`origins`: web pages that may call the API besides the server's own (`*` for all).
+
+    `hosts`: names that the server is called by besides those of the address it listens on.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8088  # 0: any free one
@@ -106,6 +117,10 @@ class ServerSettings:
     origins: tuple[str, ...] = ()
     tls: Tls | None = None
     access: Access | None = None  # None: no authentication
+    hosts: tuple[str, ...] = ()
+
+    def callers(self) -> Callers:
+        return Callers.of(self.host, self.hosts, self.origins, socket.gethostname())
 
     @staticmethod
     def of(settings: Settings, host: str, port: int) -> ServerSettings:
@@ -118,6 +133,7 @@ class ServerSettings:
             _list(settings, "access.control.allow.origin"),
             Tls.of(settings) if secure else None,
             Access.of(settings),
+            (*_list(settings, ALLOWED_HOSTS), *_advertised(settings)),
         )
 
 
@@ -146,6 +162,12 @@ class Listener:
             )
         given = settings.given.get("listeners") is not None
         return Listener(parts.hostname, port, parts.scheme == "https", given)
+
+
+def _advertised(settings: Settings) -> tuple[str, ...]:
+    told = settings.text("ksql.advertised.listener")
+    name = urlsplit(told).hostname if told is not None else None
+    return () if name is None else (name,)
 
 
 def _optional(settings: Settings, name: str) -> int | None:

@@ -2,35 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Generator, Sequence
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from headrace.model.entities import Entity
 from headrace.model.errors import HeadraceError
+from headrace.model.requests import Request
+from headrace.server.answers import JSON, KSQL_JSON, dumps
 from headrace.server.auth import check_statements
-from headrace.server.bodies import DELETE_TOPIC_LIST, invalid, read_object, statement_request
-from headrace.server.failures import BAD_REQUEST, ApiError, entity_of, error_response
+from headrace.server.bodies import (
+    DELETE_TOPIC_LIST,
+    SMALL,
+    invalid,
+    negotiate,
+    read_object,
+    statement_request,
+)
+from headrace.server.failures import BAD_REQUEST, STOPPING, ApiError, entity_of, error_response
 from headrace.server.status import json_response
-from headrace.server.streams import Services
+from headrace.server.streams import Departed, Services, Stopped, Watch
 
 
 async def ksql(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
-    body = await read_object(request, services.settings.limits.body_bytes)
-    asked = statement_request(body)
-    check_statements(request.scope, asked.text)
+    asked = statement_request(await read_object(request))
+    content_type = negotiate(request, (KSQL_JSON, JSON))
+    await check_statements(request.scope, services, asked.text)
     try:
-        entities = await services.workers.statements.run(services.engine.execute, asked)
+        text = await _answer(request, services, asked)
     except HeadraceError as error:
         return error_response(entity_of(error, asked.text))
-    return json_response(request, [entity.to_json() for entity in entities])
+    return Response(text, media_type=content_type)
+
+
+async def _answer(request: HttpRequest, services: Services, asked: Request) -> str:
+    """The entities as JSON. Statements run on threads; between two looks of an ASSERT that waits,
+    none is held."""
+    workers = services.workers
+    pool = workers.long_statements if len(asked.text) > SMALL else workers.statements
+    steps = services.engine.steps(asked)
+    waiting = False
+    watch = Watch(services, request.receive)
+    try:
+        while True:
+            step = await watch.race(pool.run(_step, steps))
+            if isinstance(step, str):
+                return step
+            if not waiting:
+                services.assertions.take()
+                waiting = True
+            await watch.race(asyncio.sleep(step))
+    except Departed:
+        raise ApiError(BAD_REQUEST, "The client left before its statements were done.") from None
+    except Stopped:
+        raise ApiError(STOPPING.error_code, STOPPING.message) from None
+    finally:
+        watch.end()
+        if waiting:
+            services.assertions.free()
+
+
+def _step(steps: Generator[float, None, Sequence[Entity]]) -> float | str:
+    """Runs on a thread: as many statements as need not wait. How long to wait then, or all
+    answers; each is written by itself, because no other thread runs meanwhile."""
+    try:
+        return next(steps)
+    except StopIteration as end:
+        return "[" + ",".join([dumps(entity.to_json()) for entity in end.value]) + "]"
 
 
 async def terminate(request: HttpRequest) -> Response:
     services: Services = request.app.state.services
-    body = await read_object(request, services.settings.limits.body_bytes)
-    topics = DELETE_TOPIC_LIST.of(body) or []
+    topics = DELETE_TOPIC_LIST.of(await read_object(request)) or []
     for pattern in topics:
         _check_pattern(pattern)
     run = services.workers.statements.run

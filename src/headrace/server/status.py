@@ -32,7 +32,8 @@ async def info(request: HttpRequest) -> Response:
 
 async def healthcheck(request: HttpRequest) -> Response:
     """200 when healthy; 503 otherwise, so that load balancers need not read the body."""
-    health = await _ask(request, lambda e: e.health())
+    services: Services = request.app.state.services
+    health = await services.health()
     return json_response(request, health.to_json(), 200 if health.is_healthy else 503)
 
 
@@ -79,6 +80,12 @@ def _cluster_id(server: Any) -> dict[str, Any]:
 
 async def alive(request: HttpRequest) -> Response:
     return Response("{}", media_type=JSON)
+
+
+async def ready(request: HttpRequest) -> Response:
+    """Like `alive`, it is told to anybody, and so says nothing but yes or no."""
+    services: Services = request.app.state.services
+    return Response("{}", status_code=200 if services.engine.is_ready() else 503, media_type=JSON)
 
 
 async def root(request: HttpRequest) -> Response:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.model.entities import ErrorEntity
+from headrace.model.entities import ErrorEntity, Health
 from headrace.server.failures import (
     MAX_PUSH_QUERIES,
     STOPPING,
@@ -21,7 +21,7 @@ from headrace.server.failures import (
 )
 from headrace.server.ports import Engine
 from headrace.server.settings import ServerSettings
-from headrace.server.workers import Workers
+from headrace.server.workers import Pool, Workers
 
 # How long a source is asked to wait for its next rows: bounds how long its thread outlives it.
 STEP_SECONDS = 1.0
@@ -73,6 +73,26 @@ class Services:
             "Host is at concurrency limit for pull queries. Currently set to "
             f"{limits.pull_queries} maximum concurrent operations.",
         )
+        self.prints = _slots("PRINTs", limits.prints, "ksql.server.max.prints")
+        self.inserts = _slots(
+            "insert streams", limits.insert_streams, "ksql.server.max.insert.streams"
+        )
+        self.assertions = _slots(
+            "assertions that wait", limits.assertions, "ksql.server.max.waiting.assertions"
+        )
+        self._look: asyncio.Future[Health] | None = None
+
+    async def health(self) -> Health:
+        """One look at a time, whose answer all share who ask meanwhile."""
+        if self._look is None or self._look.done():
+            self._look = asyncio.ensure_future(self.workers.health.run(self.engine.health))
+        return await asyncio.shield(self._look)
+
+
+def _slots(what: str, most: int, setting: str) -> Slots:
+    return Slots(
+        most, TOO_MANY_REQUESTS, f"There are {most} {what} already, as many as {setting} allows."
+    )
 
 
 class Source:
@@ -87,11 +107,13 @@ class Source:
         error: Callable[[ErrorEntity], str],
         close: Callable[[], None],
         statement: str,
+        pool: Pool,
     ) -> None:
         self.step = step
         self.error = error
         self.close = close
         self.statement = statement
+        self.pool = pool  # whose threads do the steps
 
 
 class Departed(Exception):
@@ -182,7 +204,7 @@ class StreamResponse(Response):
         over = False
         while not over:
             try:
-                text, over = await watch.race(self.services.workers.streams.run(self.source.step))
+                text, over = await watch.race(self.source.pool.run(self.source.step))
             except Departed:
                 raise
             except Stopped:

@@ -13,11 +13,13 @@ from headrace.model.entities import FieldInfo
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
 from headrace.server.answers import StreamedAnswer, dumps, shown_schema
-from headrace.server.bodies import invalid, parse_json, statement_request
+from headrace.server.bodies import parse_object, read, statement_request
 from headrace.server.failures import BAD_REQUEST, STOPPING, ApiError, entity_of
 from headrace.server.ports import PrintedTopic, RunningQuery
-from headrace.server.queries import PRINT
+from headrace.server.queries import outline_of, starters
 from headrace.server.streams import STEP_SECONDS, Departed, Services, Stopped, Watch
+from headrace.server.workers import Pool
+from headrace.sql import ast
 
 NORMAL, UNSUPPORTED, INTERNAL_ERROR = 1000, 1003, 1011
 _REASON_BYTES = 123  # of a close frame, by RFC 6455
@@ -27,18 +29,21 @@ async def ws_query(socket: WebSocket) -> None:
     services: Services = socket.app.state.services
     await socket.accept()
     try:
-        asked = _request(socket)
-        services.pushes.take()
+        asked = await _request(socket, services)
+        outline = await outline_of(services, asked)
+        prints = issubclass(outline.kind, ast.PrintTopic)
+        slots = services.prints if prints else services.pushes
+        slots.take()
     except HeadraceError as error:
         await _close(socket, UNSUPPORTED, error.message)
         return
     try:
-        await _serve(socket, services, asked)
+        await _serve(socket, services, asked, prints)
     finally:
-        services.pushes.free()
+        slots.free()
 
 
-def _request(socket: WebSocket) -> Request:
+async def _request(socket: WebSocket, services: Services) -> Request:
     version = socket.query_params.get("version")
     if version not in (None, "1"):
         raise ApiError(BAD_REQUEST, f"Received invalid api version: {version}")
@@ -46,10 +51,7 @@ def _request(socket: WebSocket) -> Request:
         text = socket.query_params.get("request")
         if not text:
             raise ApiError(BAD_REQUEST, "missing request parameter")
-        body = parse_json(text)
-        if not isinstance(body, dict):
-            raise invalid("expected an object")
-        asked = statement_request(body)
+        asked = statement_request(await read(services, parse_object, text))
         if not asked.text:
             raise ApiError(BAD_REQUEST, '"ksql" field of "request" must be populated')
     except HeadraceError as error:
@@ -66,25 +68,27 @@ class _Frames:
     frame: Callable[[Any], str]
 
     @staticmethod
-    def of(services: Services, asked: Request) -> _Frames:
+    def of(services: Services, asked: Request, prints: bool) -> _Frames:
         """Runs on a thread. PRINT has no schema; its lines are JSON strings."""
-        if PRINT.match(asked.text):
+        if prints:
             return _Frames(services.engine.print_topic(asked), None, dumps)
         query = services.engine.query(asked)
         fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
         return _Frames(query, dumps(fields), StreamedAnswer(query).element)
 
 
-async def _serve(socket: WebSocket, services: Services, asked: Request) -> None:
+async def _serve(socket: WebSocket, services: Services, asked: Request, prints: bool) -> None:
+    workers = services.workers
     try:
-        frames = await services.workers.statements.run(_Frames.of, services, asked)
+        pool = starters(services, asked, workers.starts)
+        frames = await pool.run(_Frames.of, services, asked, prints)
     except Exception as error:
         await _close(socket, UNSUPPORTED, entity_of(error, asked.text).message)
         return
     watch = Watch(services, socket.receive)
     end: tuple[int, str] | None = NORMAL, "done"
     try:
-        await _send_all(socket, services, frames, watch)
+        await _send_all(socket, workers.prints if prints else workers.pushes, frames, watch)
     except Departed:
         end = None
     except Stopped:
@@ -98,11 +102,11 @@ async def _serve(socket: WebSocket, services: Services, asked: Request) -> None:
         await _close(socket, *end)
 
 
-async def _send_all(socket: WebSocket, services: Services, frames: _Frames, watch: Watch) -> None:
+async def _send_all(socket: WebSocket, pool: Pool, frames: _Frames, watch: Watch) -> None:
     if frames.first is not None:
         await socket.send_text(frames.first)
     while True:
-        step = services.workers.streams.run(frames.running.next_batch, STEP_SECONDS)
+        step = pool.run(frames.running.next_batch, STEP_SECONDS)
         batch = await watch.race(step)
         if batch is None:
             return

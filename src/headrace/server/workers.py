@@ -43,17 +43,30 @@ class Pool:
 
 
 class Workers:
-    """Kinds of work are kept apart, so that slow ones do not hold up quick ones."""
+    """Each kind of work has threads of its own, so that none can take another's.
+
+    What may come in any number waits for a thread, in a queue of its own; what lasts is counted
+    before it begins (`streams.Services`), so that there is a thread for each that was let in.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self.statements = Pool("statement", 8, limits.waiting_requests)
-        self.queries = Pool("query", 8, limits.waiting_requests)
-        self.status = Pool("status", 4, limits.waiting_requests)
-        # A push query, a PRINT and an insert stream hold their thread as long as they last.
-        self.streams = Pool("stream", limits.push_queries + 64, 0)
+        waiting = limits.waiting_requests
+        self.statements = Pool("statement", 8, waiting)
+        self.long_statements = Pool("long-statement", 2, waiting)  # of texts that take long to read
+        self.reading = Pool("reading", 1, waiting)  # of large bodies
+        self.queries = Pool("query", 8, waiting)  # pull queries
+        self.rows = Pool("rows", 8, waiting)  # of pull queries that are not done at once
+        self.starts = Pool("start", 4, waiting)  # of push queries, PRINTs and insert streams
+        # A step of a push query holds its thread for a second; so does one whose client has left.
+        self.pushes = Pool("push", limits.push_queries, 2 * limits.push_queries)
+        self.prints = Pool("print", limits.prints, 2 * limits.prints)
+        self.inserts = Pool("insert", 8, limits.insert_streams)
         # To end a query takes as long as its last batch; whoever leaves never waits in vain.
         self.endings = Pool("ending", 4, sys.maxsize // 2)
+        self.passwords = Pool("password", 2, 32)
+        self.status = Pool("status", 4, waiting)
+        self.health = Pool("health", 1, 1)
 
     def stop(self) -> None:
-        for pool in (self.statements, self.queries, self.status, self.streams, self.endings):
+        for pool in vars(self).values():
             pool.stop()

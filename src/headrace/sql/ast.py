@@ -12,9 +12,10 @@ import decimal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace.model.errors import Position
+from headrace.model.requests import QueryKind
 from headrace.model.types import SqlType, quote
 
 
@@ -391,15 +392,28 @@ class Emit(Enum):
 # ----------------------------------------------------------------------------------- statements
 
 
+class Effect(Enum):
+    """What a statement does to the server."""
+
+    READS = "reads"
+    CHANGES = "changes"
+    SESSION = "session"  # it holds for the statements that follow it, and is then forgotten
+
+
 @dataclass(frozen=True)
 class Statement(Node):
-    """Anything that ends with a semicolon."""
+    """Anything that ends with a semicolon. Whoever may only read may not run what changes: a new
+    statement changes something unless it says otherwise."""
+
+    effect: ClassVar[Effect] = Effect.CHANGES
 
 
 @dataclass(frozen=True)
 class Query(Statement):
     """A SELECT. Without `emit` it is a pull query; inside a statement that makes it persistent,
     EMIT CHANGES is implied. `group_by` is empty for `GROUP BY ()` and None without the clause."""
+
+    effect: ClassVar[Effect] = Effect.READS
 
     select: tuple[SelectItem, ...]
     source: Relation
@@ -410,6 +424,10 @@ class Query(Statement):
     having: Expression | None = None
     emit: Emit | None = None
     limit: int | None = None
+
+    @property
+    def kind(self) -> QueryKind:
+        return QueryKind.PULL if self.emit is None else QueryKind.PUSH
 
 
 class ConstraintKind(Enum):
@@ -606,12 +624,16 @@ class ResumeQuery(QueryControl):
 
 @dataclass(frozen=True)
 class SetProperty(Statement):
+    effect: ClassVar[Effect] = Effect.SESSION
+
     name: str
     value: str
 
 
 @dataclass(frozen=True)
 class UnsetProperty(Statement):
+    effect: ClassVar[Effect] = Effect.SESSION
+
     name: str
 
 
@@ -619,81 +641,101 @@ class UnsetProperty(Statement):
 class DefineVariable(Statement):
     """`value` may itself hold `${variables}`."""
 
+    effect: ClassVar[Effect] = Effect.SESSION
+
     name: str
     value: str
 
 
 @dataclass(frozen=True)
 class UndefineVariable(Statement):
+    effect: ClassVar[Effect] = Effect.SESSION
+
     name: str
 
 
 @dataclass(frozen=True)
 class ListProperties(Statement):
-    pass
+    effect: ClassVar[Effect] = Effect.READS
 
 
 @dataclass(frozen=True)
 class ListTopics(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     all: bool = False
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class ListStreams(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class ListTables(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class ListQueries(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class ListFunctions(Statement):
-    pass
+    effect: ClassVar[Effect] = Effect.READS
 
 
 @dataclass(frozen=True)
 class ListConnectors(Statement):
     """`type` is None for connectors of both types."""
 
+    effect: ClassVar[Effect] = Effect.READS
+
     type: ConnectorType | None = None
 
 
 @dataclass(frozen=True)
 class ListConnectorPlugins(Statement):
-    pass
+    effect: ClassVar[Effect] = Effect.READS
 
 
 @dataclass(frozen=True)
 class ListTypes(Statement):
-    pass
+    effect: ClassVar[Effect] = Effect.READS
 
 
 @dataclass(frozen=True)
 class ListVariables(Statement):
-    pass
+    effect: ClassVar[Effect] = Effect.READS
 
 
 @dataclass(frozen=True)
 class DescribeSource(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     name: str
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class DescribeStreams(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     extended: bool = False
 
 
 @dataclass(frozen=True)
 class DescribeTables(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     extended: bool = False
 
 
@@ -701,17 +743,23 @@ class DescribeTables(Statement):
 class DescribeFunction(Statement):
     """`name` keeps its case and quotes, as written."""
 
+    effect: ClassVar[Effect] = Effect.READS
+
     name: str
 
 
 @dataclass(frozen=True)
 class DescribeConnector(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     name: str
 
 
 @dataclass(frozen=True)
 class Explain(Statement):
     """Of a running query (`query_id`) or of a statement; never both."""
+
+    effect: ClassVar[Effect] = Effect.READS
 
     query_id: str | None = None
     statement: Statement | None = None
@@ -721,6 +769,8 @@ class Explain(Statement):
 class PrintTopic(Statement):
     """`topic` keeps its case. Every `interval`-th record, at most `limit`."""
 
+    effect: ClassVar[Effect] = Effect.READS
+
     topic: str
     from_beginning: bool = False
     interval: int | None = None
@@ -729,6 +779,8 @@ class PrintTopic(Statement):
 
 @dataclass(frozen=True)
 class AssertTopic(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     topic: str
     properties: Properties = ()
     timeout: Duration | None = None
@@ -737,6 +789,8 @@ class AssertTopic(Statement):
 
 @dataclass(frozen=True)
 class AssertSchema(Statement):
+    effect: ClassVar[Effect] = Effect.READS
+
     subject: str | None = None
     id: int | None = None
     timeout: Duration | None = None

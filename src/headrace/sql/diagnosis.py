@@ -24,6 +24,7 @@ _NAMED = {
     "decimal": "DECIMAL_VALUE",
     "float": "FLOATING_POINT_VALUE",
 }
+_LONGEST = max(map(len, KEYWORDS)) * 2
 _COMMANDS = sorted({words[0] for words in STATEMENTS} | set(SYNONYMS))
 # More than this is no help to anybody.
 _MAX_LISTED = 3
@@ -84,7 +85,7 @@ class _Attempt:
 
     def gets_further_as(self, kind: str, back: int = 0) -> bool:
         """With a token of this kind instead of the one here, or so many before."""
-        instead = replace(self.token(back), kind=kind)
+        instead = self.token(back)._replace(kind=kind)
         return self._reached(self._index - back, instead) > self._index
 
     def _reached(self, index: int, *instead: Token) -> int:
@@ -125,7 +126,8 @@ def _near(text: str, tolerance: int) -> list[str]:
 
 
 def _closest(text: str, words: Iterable[str]) -> str:
-    return min(words, key=lambda word: _distance(word, text.upper()))
+    start = text[:_LONGEST].upper()  # a text of any length may stand there
+    return min(words, key=lambda word: _distance(word, start))
 
 
 def _distance(a: str, b: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
@@ -89,7 +90,7 @@ def parse_column(text: str) -> str:
 def split(text: str) -> Iterator[StatementText]:
     """The statements of a script by their semicolons alone, so that each can fail by itself."""
     source = tokenize(text)
-    directives = list(source.directives)
+    directives = deque(source.directives)
     start = None
     for token in source.tokens:
         if start is None:
@@ -97,7 +98,7 @@ def split(text: str) -> Iterator[StatementText]:
         if token.kind == ";" or (token.kind == "eof" and token is not start):
             own = []
             while directives and directives[0].start < token.end:
-                own.append(directives.pop(0).text)
+                own.append(directives.popleft().text)
             end = token.end if token.kind == ";" else len(text.rstrip())
             yield StatementText(text[start.start : end], source.position(start.start), tuple(own))
             start = None

@@ -1,8 +1,10 @@
-"""Statements: a table from the words a statement begins with to what reads the rest of it."""
+"""Statements: a table from the words one begins with to its class and what reads the rest of it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 from headrace.model.errors import ParseError, Position
 from headrace.model.schema import header_type_problem
@@ -22,6 +24,14 @@ from headrace.sql.query_parser import QueryParser
 
 Reader = Callable[["StatementParser", Position], Statement]
 
+
+class Form(NamedTuple):
+    """What statements that begin with the same words are: of `kind`, or of one with its effect."""
+
+    kind: type[Statement]
+    read: Reader
+
+
 _ENDS = frozenset({";", "eof"})
 
 
@@ -37,10 +47,10 @@ class StatementParser(QueryParser):
         readers = TEST_STATEMENTS if self.tests else STATEMENTS
         for length in (3, 2, 1):
             words = tuple(SYNONYMS.get(self.peek(i), self.peek(i)) for i in range(length))
-            reader = readers.get(words)
-            if reader is not None:
+            form = readers.get(words)
+            if form is not None:
                 self.index += length
-                return reader(self, position)
+                return form.read(self, position)
         # Fail at the first word with which no statement begins or goes on.
         taken: tuple[str, ...] = ()
         while True:
@@ -63,7 +73,7 @@ class StatementParser(QueryParser):
         elements = self.listed(self._element)
         self.expect(")")
         names = [element.name for element in elements]
-        duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
+        duplicates = [name for name, times in Counter(names).items() if times > 1]
         if duplicates:
             self.reject(f"Duplicate column names: {', '.join(map(quote, duplicates))}")
         return elements
@@ -474,60 +484,68 @@ def _run_script(p: StatementParser, position: Position) -> Statement:
 # LIST and SHOW are the same word.
 SYNONYMS = {"LIST": "SHOW"}
 
-STATEMENTS: dict[tuple[str, ...], Reader] = {
-    ("SELECT",): _select,
-    ("CREATE", "STREAM"): _create_stream,
-    ("CREATE", "TABLE"): _create_table,
-    ("CREATE", "OR", "REPLACE"): _create_or_replace,
-    ("CREATE", "SOURCE", "STREAM"): _create_source_stream,
-    ("CREATE", "SOURCE", "TABLE"): _create_source_table,
-    ("CREATE", "TYPE"): _create_type,
-    ("CREATE", "SOURCE", "CONNECTOR"): _create_connector(ConnectorType.SOURCE),
-    ("CREATE", "SINK", "CONNECTOR"): _create_connector(ConnectorType.SINK),
-    ("INSERT", "INTO"): _insert,
-    ("DROP", "STREAM"): _drop_source(ast.DropStream),
-    ("DROP", "TABLE"): _drop_source(ast.DropTable),
-    ("DROP", "TYPE"): _drop_named(ast.DropType),
-    ("DROP", "CONNECTOR"): _drop_named(ast.DropConnector),
-    ("ALTER", "STREAM"): _alter_source(ast.AlterStream),
-    ("ALTER", "TABLE"): _alter_source(ast.AlterTable),
-    ("ALTER", "SYSTEM"): _alter_system,
-    ("TERMINATE",): _control(ast.TerminateQuery),
-    ("PAUSE",): _control(ast.PauseQuery),
-    ("RESUME",): _control(ast.ResumeQuery),
-    ("SET",): _set,
-    ("UNSET",): _unset,
-    ("DEFINE",): _define,
-    ("UNDEFINE",): _undefine,
-    ("SHOW", "PROPERTIES"): _plain(ast.ListProperties),
-    ("SHOW", "TOPICS"): _extendable(ast.ListTopics),
-    ("SHOW", "ALL", "TOPICS"): _extendable(ast.ListTopics, all=True),
-    ("SHOW", "STREAMS"): _extendable(ast.ListStreams),
-    ("SHOW", "TABLES"): _extendable(ast.ListTables),
-    ("SHOW", "QUERIES"): _extendable(ast.ListQueries),
-    ("SHOW", "FUNCTIONS"): _plain(ast.ListFunctions),
-    ("SHOW", "CONNECTORS"): _list_connectors(None),
-    ("SHOW", "SOURCE", "CONNECTORS"): _list_connectors(ConnectorType.SOURCE),
-    ("SHOW", "SINK", "CONNECTORS"): _list_connectors(ConnectorType.SINK),
-    ("SHOW", "CONNECTOR", "PLUGINS"): _plain(ast.ListConnectorPlugins),
-    ("SHOW", "TYPES"): _plain(ast.ListTypes),
-    ("SHOW", "VARIABLES"): _plain(ast.ListVariables),
-    ("DESCRIBE",): _describe,
-    ("DESCRIBE", "STREAMS"): _extendable(ast.DescribeStreams),
-    ("DESCRIBE", "TABLES"): _extendable(ast.DescribeTables),
-    ("DESCRIBE", "FUNCTION"): _describe_function,
-    ("DESCRIBE", "CONNECTOR"): _describe_connector,
-    ("EXPLAIN",): _explain,
-    ("PRINT",): _print,
-    ("ASSERT", "TOPIC"): _assert_topic(exists=True),
-    ("ASSERT", "NOT", "EXISTS"): _assert_absent,
-    ("ASSERT", "SCHEMA"): _assert_schema(exists=True),
+STATEMENTS: dict[tuple[str, ...], Form] = {
+    ("SELECT",): Form(ast.Query, _select),
+    ("CREATE", "STREAM"): Form(ast.CreateStream, _create_stream),
+    ("CREATE", "TABLE"): Form(ast.CreateTable, _create_table),
+    ("CREATE", "OR", "REPLACE"): Form(ast.CreateSource, _create_or_replace),
+    ("CREATE", "SOURCE", "STREAM"): Form(ast.CreateStream, _create_source_stream),
+    ("CREATE", "SOURCE", "TABLE"): Form(ast.CreateTable, _create_source_table),
+    ("CREATE", "TYPE"): Form(ast.CreateType, _create_type),
+    ("CREATE", "SOURCE", "CONNECTOR"): Form(
+        ast.CreateConnector, _create_connector(ConnectorType.SOURCE)
+    ),
+    ("CREATE", "SINK", "CONNECTOR"): Form(
+        ast.CreateConnector, _create_connector(ConnectorType.SINK)
+    ),
+    ("INSERT", "INTO"): Form(ast.InsertInto, _insert),
+    ("DROP", "STREAM"): Form(ast.DropStream, _drop_source(ast.DropStream)),
+    ("DROP", "TABLE"): Form(ast.DropTable, _drop_source(ast.DropTable)),
+    ("DROP", "TYPE"): Form(ast.DropType, _drop_named(ast.DropType)),
+    ("DROP", "CONNECTOR"): Form(ast.DropConnector, _drop_named(ast.DropConnector)),
+    ("ALTER", "STREAM"): Form(ast.AlterStream, _alter_source(ast.AlterStream)),
+    ("ALTER", "TABLE"): Form(ast.AlterTable, _alter_source(ast.AlterTable)),
+    ("ALTER", "SYSTEM"): Form(ast.AlterSystem, _alter_system),
+    ("TERMINATE",): Form(ast.TerminateQuery, _control(ast.TerminateQuery)),
+    ("PAUSE",): Form(ast.PauseQuery, _control(ast.PauseQuery)),
+    ("RESUME",): Form(ast.ResumeQuery, _control(ast.ResumeQuery)),
+    ("SET",): Form(ast.SetProperty, _set),
+    ("UNSET",): Form(ast.UnsetProperty, _unset),
+    ("DEFINE",): Form(ast.DefineVariable, _define),
+    ("UNDEFINE",): Form(ast.UndefineVariable, _undefine),
+    ("SHOW", "PROPERTIES"): Form(ast.ListProperties, _plain(ast.ListProperties)),
+    ("SHOW", "TOPICS"): Form(ast.ListTopics, _extendable(ast.ListTopics)),
+    ("SHOW", "ALL", "TOPICS"): Form(ast.ListTopics, _extendable(ast.ListTopics, all=True)),
+    ("SHOW", "STREAMS"): Form(ast.ListStreams, _extendable(ast.ListStreams)),
+    ("SHOW", "TABLES"): Form(ast.ListTables, _extendable(ast.ListTables)),
+    ("SHOW", "QUERIES"): Form(ast.ListQueries, _extendable(ast.ListQueries)),
+    ("SHOW", "FUNCTIONS"): Form(ast.ListFunctions, _plain(ast.ListFunctions)),
+    ("SHOW", "CONNECTORS"): Form(ast.ListConnectors, _list_connectors(None)),
+    ("SHOW", "SOURCE", "CONNECTORS"): Form(
+        ast.ListConnectors, _list_connectors(ConnectorType.SOURCE)
+    ),
+    ("SHOW", "SINK", "CONNECTORS"): Form(ast.ListConnectors, _list_connectors(ConnectorType.SINK)),
+    ("SHOW", "CONNECTOR", "PLUGINS"): Form(
+        ast.ListConnectorPlugins, _plain(ast.ListConnectorPlugins)
+    ),
+    ("SHOW", "TYPES"): Form(ast.ListTypes, _plain(ast.ListTypes)),
+    ("SHOW", "VARIABLES"): Form(ast.ListVariables, _plain(ast.ListVariables)),
+    ("DESCRIBE",): Form(ast.DescribeSource, _describe),
+    ("DESCRIBE", "STREAMS"): Form(ast.DescribeStreams, _extendable(ast.DescribeStreams)),
+    ("DESCRIBE", "TABLES"): Form(ast.DescribeTables, _extendable(ast.DescribeTables)),
+    ("DESCRIBE", "FUNCTION"): Form(ast.DescribeFunction, _describe_function),
+    ("DESCRIBE", "CONNECTOR"): Form(ast.DescribeConnector, _describe_connector),
+    ("EXPLAIN",): Form(ast.Explain, _explain),
+    ("PRINT",): Form(ast.PrintTopic, _print),
+    ("ASSERT", "TOPIC"): Form(ast.AssertTopic, _assert_topic(exists=True)),
+    ("ASSERT", "NOT", "EXISTS"): Form(ast.AssertTopic, _assert_absent),
+    ("ASSERT", "SCHEMA"): Form(ast.AssertSchema, _assert_schema(exists=True)),
 }
 
-TEST_STATEMENTS: dict[tuple[str, ...], Reader] = STATEMENTS | {
-    ("ASSERT", "VALUES"): _assert_values,
-    ("ASSERT", "NULL", "VALUES"): _assert_tombstone,
-    ("ASSERT", "STREAM"): _assert_stream,
-    ("ASSERT", "TABLE"): _assert_table,
-    ("RUN", "SCRIPT"): _run_script,
+TEST_STATEMENTS: dict[tuple[str, ...], Form] = STATEMENTS | {
+    ("ASSERT", "VALUES"): Form(ast.AssertValues, _assert_values),
+    ("ASSERT", "NULL", "VALUES"): Form(ast.AssertTombstone, _assert_tombstone),
+    ("ASSERT", "STREAM"): Form(ast.AssertStream, _assert_stream),
+    ("ASSERT", "TABLE"): Form(ast.AssertTable, _assert_table),
+    ("RUN", "SCRIPT"): Form(ast.RunScript, _run_script),
 }

@@ -1,9 +1,10 @@
-"""ASSERT TOPIC and ASSERT SCHEMA: looks again and again until it is so, or time is up."""
+"""ASSERT TOPIC and ASSERT SCHEMA: looked at again until it is so, or time is up."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 from headrace.engine.statements.handling import Asked, handles
 from headrace.model.entities import AssertedSchema, AssertedTopic, Entity
@@ -12,35 +13,55 @@ from headrace.sql import ast
 from headrace.topics.admin import Topic
 from headrace.topics.client import UnknownTopicError
 
-RETRY_SECONDS = 0.1
+T = TypeVar("T")
+
+# Between two looks, in seconds.
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 
-class AssertionFailed(HeadraceError):
+class NotYet(HeadraceError):
+    """What is asserted is not so now; it may become so within `patience` seconds."""
+
     error_code = 41700
+
+    def __init__(self, problem: str, patience: float) -> None:
+        super().__init__(problem)
+        self.patience = patience
+
+
+def eventually(run: Callable[[], T]) -> Generator[float, None, T]:
+    """Runs a statement, again and again while what it asserts is not so and there is time. Yields
+    how long to wait in between: nothing is held meanwhile, not even a thread."""
+    started = time.monotonic()
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return run()
+        except NotYet as problem:
+            left = started + problem.patience - time.monotonic()
+            if left <= 0:
+                raise
+        yield min(pause, left)
+        pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
 @handles(ast.AssertTopic)
 def _topic(statement: ast.AssertTopic, asked: Asked) -> Entity:
     default = asked.settings.number("ksql.assert.topic.default.timeout.ms")
-    _eventually(lambda: _topic_problem(statement, asked), statement.timeout, default)
+    _check(_topic_problem(statement, asked), statement.timeout, default)
     return AssertedTopic(asked.text, statement.topic, statement.exists)
 
 
 @handles(ast.AssertSchema)
 def _schema(statement: ast.AssertSchema, asked: Asked) -> Entity:
     default = asked.settings.number("ksql.assert.schema.default.timeout.ms")
-    _eventually(lambda: _schema_problem(statement, asked), statement.timeout, default)
+    _check(_schema_problem(statement, asked), statement.timeout, default)
     return AssertedSchema(asked.text, statement.subject, statement.id, statement.exists)
 
 
-def _eventually(
-    problem: Callable[[], str | None], timeout: ast.Duration | None, default_ms: int
-) -> None:
-    deadline = time.monotonic() + (default_ms if timeout is None else timeout.millis) / 1000
-    while (found := problem()) is not None:
-        if time.monotonic() >= deadline:
-            raise AssertionFailed(found)
-        time.sleep(RETRY_SECONDS)
+def _check(problem: str | None, timeout: ast.Duration | None, default_ms: int) -> None:
+    if problem is not None:
+        raise NotYet(problem, (default_ms if timeout is None else timeout.millis) / 1000)
 
 
 def _topic_problem(statement: ast.AssertTopic, asked: Asked) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from headrace.model.errors import UnavailableError
+from headrace.model.json_size import MOST_VALUES, has_too_many_values
 from headrace.topics.registry import schema as refusals
 from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.languages import LANGUAGES
@@ -61,7 +62,10 @@ class Request:
 
     def json(self) -> dict[str, Any]:
         try:
-            body = json.loads(self.body)
+            text = self.body.decode()
+            if has_too_many_values(text):
+                raise RegistryError(400, f"The body has more than {MOST_VALUES} values")
+            body = json.loads(text)
         except (ValueError, RecursionError):
             raise RegistryError(400, "The body is not JSON") from None
         if not isinstance(body, dict):
@@ -73,6 +77,8 @@ class Request:
         text, type_ = body.get("schema"), schema_type(body.get("schemaType"))
         if not isinstance(text, str) or not text.strip():
             raise RegistryError(42201, "Empty schema")
+        if has_too_many_values(text):
+            raise RegistryError(42201, f"The schema has more than {MOST_VALUES} values")
         try:
             references = tuple(
                 Reference(str(r["name"]), str(r["subject"]), int(r["version"]))
@@ -108,12 +114,12 @@ class RegistryApi:
         try:
             return _answer(200, self._handle(method, target, body))
         except RegistryError as refusal:
-            return _failure(refusal.status, refusal.code, str(refusal))
+            return error_answer(refusal.status, str(refusal), refusal.code)
         except UnavailableError as failure:
-            return _failure(500, 50001, f"Error in the backend data store: {failure}")
+            return error_answer(500, f"Error in the backend data store: {failure}", 50001)
         except Exception:
             LOG.exception("%s %s failed", method, target)
-            return _failure(500, 500, "Internal Server Error")
+            return error_answer(500, "Internal Server Error")
 
     def _handle(self, method: str, target: str, body: bytes) -> Any:
         parts = urlsplit(target)
@@ -138,8 +144,8 @@ def _answer(status: int, value: Any) -> Answer:
     return Answer(status, text.encode())
 
 
-def _failure(status: int, code: int, message: str) -> Answer:
-    return _answer(status, {"error_code": code, "message": message})
+def error_answer(status: int, message: str, code: int | None = None) -> Answer:
+    return _answer(status, {"error_code": status if code is None else code, "message": message})
 
 
 class Raw(str):

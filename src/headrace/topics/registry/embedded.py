@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
+from headrace.model.callers import FORM_TYPES, Callers, media_type
 from headrace.model.errors import UnavailableError
 from headrace.topics.client import KafkaConnection
 from headrace.topics.ports import LOOPBACK
-from headrace.topics.registry.api import RegistryApi
+from headrace.topics.registry.api import Answer, RegistryApi, error_answer
 from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.log import RegistryLog, TopicLog
 
 LOG = logging.getLogger("headrace.registry")
-LARGEST_BODY = 10 * 1024 * 1024
+# More than a record of the topic that keeps schemas can hold.
+LARGEST_BODY = 2 * 1024 * 1024
 
 
 class EmbeddedRegistry:
     """Serves a registry from a thread. `port` is used or refused; 0 takes a free one.
 
     `log` is where changes are kept: the `_schemas` topic if a connection is given instead.
+    `hosts` are names it may be called by, besides those of the loopback address.
     """
 
-    def __init__(self, log: RegistryLog | KafkaConnection, port: int = 0) -> None:
+    def __init__(
+        self, log: RegistryLog | KafkaConnection, port: int = 0, hosts: Iterable[str] = ()
+    ) -> None:
         self._log = log
+        self._callers = Callers.of(LOOPBACK, hosts)
         self._port = port
         self._server: _Server | None = None
         self._registry: SchemaRegistry | None = None
@@ -63,6 +70,7 @@ class EmbeddedRegistry:
             server.server_close()
             raise
         server.api = RegistryApi(self._registry)
+        server.callers = self._callers
         self._server = server
         threading.Thread(
             target=server.serve_forever, args=(0.05,), name="headrace-registry", daemon=True
@@ -95,6 +103,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False  # an idle connection must not hold up the end
     request_queue_size = 128
     api: RegistryApi
+    callers: Callers
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
@@ -112,12 +121,32 @@ class _RequestHandler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_GET
 
     def _answer(self) -> None:
+        refused = self._refusal()
+        if refused is not None:
+            self.close_connection = True  # its body is not read
+            self._send(refused)
+            return
         length = self.headers.get("Content-Length", "0")
         if not length.isdigit() or int(length) > LARGEST_BODY:
             self.close_connection = True
             self.send_error(413)
             return
-        answer = self.server.api.answer(self.command, self.path, self.rfile.read(int(length)))
+        body = self.rfile.read(int(length))
+        self._send(self.server.api.answer(self.command, self.path, body))
+
+    def _refusal(self) -> Answer | None:
+        """Foreign pages, other names, and what a form of any page could send go no further."""
+        told = self.headers
+        site = told.get("Sec-Fetch-Site") if self.command != "GET" else None
+        reason = self.server.callers.refusal(told.get("Host"), told.get("Origin"), site)
+        if reason is not None:
+            return error_answer(403, reason)
+        kind = media_type(told.get("Content-Type", ""))
+        if self.command != "GET" and kind in FORM_TYPES:
+            return error_answer(415, f"A body of the type {kind} is not taken: send JSON.")
+        return None
+
+    def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
