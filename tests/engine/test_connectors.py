@@ -157,3 +157,15 @@ def test_without_a_worker(monkeypatch):
     monkeypatch.setattr(connect, "BACKOFF_SECONDS", 0.001)
     with pytest.raises(UnavailableError, match=r"Kafka Connect at .* does not answer"):
         ask("SHOW CONNECTORS;", settings={"ksql.connect.url": "http://127.0.0.1:1"})
+
+
+def test_secrets_of_connectors_are_not_told(worker):
+    create = CREATE.replace("'file'", "'connection.password'='hunter2', 'file'")
+    told = ask(create, settings=worker.settings)
+    assert told["info"]["config"]["connection.password"] == "[hidden]"
+    assert told["info"]["config"]["file"] == "a.txt"
+    assert worker.connectors["LINES"]["config"]["connection.password"] == "hunter2"
+    without_class = "CREATE SOURCE CONNECTOR other WITH ('connection.password'='hunter2');"
+    with pytest.raises(StatementError, match="contains no connector type") as refused:
+        ask(without_class, settings=worker.settings)
+    assert "hunter2" not in refused.value.message

@@ -15,7 +15,7 @@ from headrace.catalog.catalog import Catalog, QueryRecord
 from headrace.engine.resolve import Resolved
 from headrace.model.entities import CommandId
 from headrace.model.errors import StatementError
-from headrace.model.settings import Settings, canonical, check_editable
+from headrace.model.settings import Settings, canonical, check_editable, shown
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.binder import resolve_type
 from headrace.plan.ddl import plan_alter_source, plan_create_source
@@ -404,7 +404,8 @@ def _alter_system(statement: ast.AlterSystem, catalog: Catalog, intent: Intent) 
     try:
         check_editable(name)
     except StatementError as e:
-        raise StatementError(f"Failed to set {name} to {value}. Caused by: {e}") from None
+        told = shown(name, value)
+        raise StatementError(f"Failed to set {name} to {told}. Caused by: {e}") from None
     Settings({name: value})
     if canonical(name) == "processing.guarantee" and catalog.queries:
         raise StatementError(

@@ -50,7 +50,8 @@ from headrace.model.entities import (
 )
 from headrace.model.errors import HeadraceError, StatementError, UnavailableError
 from headrace.model.requests import QueryKind, Request
-from headrace.model.settings import Settings, check_editable
+from headrace.model.secrets import without_login
+from headrace.model.settings import Settings, check_editable, is_secret
 from headrace.plan import nodes as n
 from headrace.plan.pull import plan_pull
 from headrace.plan.query import Planned, plan_push
@@ -550,7 +551,10 @@ class Engine:
 
     def info(self) -> ServerInfo:
         return ServerInfo(
-            __version__, self.world.cluster_id, self.world.service_id, addresses=self.addresses
+            __version__,
+            self.world.cluster_id,
+            self.world.service_id,
+            addresses={part: without_login(url) for part, url in self.addresses.items()},
         )
 
     def health(self) -> Health:
@@ -649,7 +653,10 @@ def _recorded(settings: Mapping[str, str]) -> dict[str, object]:
     return {
         k: v
         for k, v in settings.items()
-        if k.startswith(("ksql.", "processing.")) and "registry" not in k and "auth" not in k
+        if k.startswith(("ksql.", "processing."))
+        and "registry" not in k
+        and "auth" not in k
+        and not is_secret(k)
     }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from headrace.model.callers import ALLOWED_HOSTS
 from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.secrets import HIDDEN, sounds_secret, without_login
 
 Value = str | int | float | bool | None
 
@@ -570,7 +571,9 @@ def parse(name: str, value: object) -> Value:
         return setting.parse(text)
     except ValueError as e:
         reason = str(e) if not str(e).startswith("invalid literal") else "Not a number of type INT"
-        raise StatementError(f"Invalid value {text} for property {name}: {reason}") from None
+        raise StatementError(
+            f"Invalid value {shown(name, text)} for property {name}: {reason}"
+        ) from None
 
 
 def check_editable(name: str) -> None:
@@ -582,6 +585,22 @@ def check_editable(name: str) -> None:
         return
     if not passes_through(name) or name.startswith("spark."):
         raise StatementError(_UNKNOWN.format(name))
+    if is_secret(name):
+        raise StatementError(
+            f"Cannot override property '{name}': it is a secret, and statements are kept and shown "
+            "with what they were given. It belongs into the server's own settings."
+        )
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting's value is for nobody's eyes."""
+    declared = SETTINGS.get(canonical(name))
+    return declared.secret if declared is not None else sounds_secret(name)
+
+
+def shown(name: str, value: str) -> str:
+    """A setting's value as anybody may read it."""
+    return HIDDEN if value and is_secret(name) else without_login(value)
 
 
 class Settings(Mapping[str, Value]):

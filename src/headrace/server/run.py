@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
+from headrace.model.secrets import without_login
 from headrace.server.launch import LaunchOptions, RunningServer
 
 
@@ -41,7 +42,7 @@ def serve(options: LaunchOptions, then: Callable[[RunningServer], int] | None = 
         gc.freeze()
         tell(f"Headrace is ready after {time.monotonic() - began:.1f} s")
         for name, address in server.addresses.items():
-            tell(f"  {name:<9} {address}")
+            tell(f"  {name:<9} {without_login(address)}")
         if then is not None:
             code = then(server)
             if code or stop.is_set():

@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from headrace.model.secrets import sounds_secret
 from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.forks import forking_path
 from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
@@ -176,10 +178,21 @@ def start_session(
     for name, value in merged.items():
         builder = builder.config(name, value)
     with _stderr_to(work_dir / "spark.log"):
+        _start_java(merged)
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
         know_classes(session._jvm)
     return session
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """PySpark puts all settings on the command line of its JVM, where everybody on the machine can
+    read them. So it is started with those that are no secret; the session tells it the others."""
+    told = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        if not sounds_secret(name):
+            told.set(name, value)
+    SparkContext._ensure_initialized(conf=told)
 
 
 def _placed(address: str | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping
@@ -100,6 +101,9 @@ def client_settings(settings: Settings) -> ClientSettings:
     return ClientSettings(values, without_effect)
 
 
+_CLASS = re.compile(r"[A-Za-z][\w$]*(\.[A-Za-z][\w$]*)*")
+
+
 def _jaas(settings: Settings) -> dict[str, str]:
     """`sasl.jaas.config`: a login module's name and its options."""
     text = settings["sasl.jaas.config"]
@@ -108,8 +112,9 @@ def _jaas(settings: Settings) -> dict[str, str]:
     options = {name: re.sub(r"\\(.)", r"\1", a) or b or c for name, a, b, c in pairs}
     names = JAAS_OPTIONS.get(module.rpartition(".")[2])
     if names is None:
+        told = f" {module}" if _CLASS.fullmatch(module) else ""  # nobody knows what it is otherwise
         raise HeadraceError(
-            f"sasl.jaas.config names the login module {module}, which this client does not know; "
+            f"sasl.jaas.config names the login module{told}, which this client does not know; "
             f"it knows {', '.join(JAAS_OPTIONS)}."
         )
     values = {target: options[name] for name, target in names.items() if name in options}
@@ -130,6 +135,9 @@ JAAS_OPTIONS = {
 }
 
 
+_PASSWORD_VARIABLE = "HEADRACE_STORE_PASSWORD"
+
+
 def _trust_store(settings: Settings) -> dict[str, str]:
     location = settings["ssl.truststore.location"]
     if settings.get("ssl.truststore.type", "").upper() == "PEM" or _is_pem(location):
@@ -137,9 +145,18 @@ def _trust_store(settings: Settings) -> dict[str, str]:
     # A Java key store, or PKCS12: Java is here anyway, and its keytool prints them as PEM.
     keytool = find_java().executable.resolve().with_name("keytool")
     command = [str(keytool), "-list", "-rfc", "-keystore", location]
-    command += ["-storepass", settings.get("ssl.truststore.password", "")]
+    # Everybody on the machine can read a command line; a process's variables are its user's alone.
+    command += ["-storepass:env", _PASSWORD_VARIABLE]
+    secret = {_PASSWORD_VARIABLE: settings.get("ssl.truststore.password", "")}
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        answer = subprocess.run(
+            command,
+            env={**os.environ, **secret},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
         said = answer.stdout
     except (OSError, subprocess.TimeoutExpired) as failure:
         said = str(failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace.engine.connect import CONFLICT, NOT_FOUND, ConnectError, ConnectWorker, Reply
@@ -23,6 +24,7 @@ from headrace.model.entities import (
     WorkerState,
 )
 from headrace.model.errors import StatementError
+from headrace.model.secrets import HIDDEN, sounds_secret, without_login
 from headrace.sql import ast
 
 CLASS = "connector.class"
@@ -64,8 +66,9 @@ def _problems(worker: ConnectWorker, config: dict[str, str], name: str) -> list[
     """What the connector's own plugin says about its settings."""
     plugin = config.get(CLASS)
     if plugin is None:
-        shown = ", ".join(f"{k}={v}" for k, v in {**config, "name": name}.items())
-        return [f"Connector config {{{shown}}} contains no connector type"]
+        config = _shown({**config, "name": name})
+        told = ", ".join(f"{k}={v}" for k, v in config.items())
+        return [f"Connector config {{{told}}} contains no connector type"]
     if not plugin.strip():
         return ["Connector type cannot be empty"]
     reply = worker.validate(plugin, {**config, "name": name})
@@ -75,10 +78,18 @@ def _problems(worker: ConnectWorker, config: dict[str, str], name: str) -> list[
     return [f"{v['name']} - {'. '.join(v['errors'])}" for v in values if v.get("errors")]
 
 
+def _shown(config: Mapping[str, str]) -> dict[str, str]:
+    """A connector's settings as anybody may read them."""
+    return {
+        name: HIDDEN if sounds_secret(name) else without_login(value)
+        for name, value in config.items()
+    }
+
+
 def _connector(info: Any) -> Connector:
     tasks = (ConnectorTask(t["connector"], t["task"]) for t in info.get("tasks", ()))
     return Connector(
-        info["name"], info.get("config", {}), tuple(tasks), info.get("type", "unknown")
+        info["name"], _shown(info.get("config", {})), tuple(tasks), info.get("type", "unknown")
     )
 
 

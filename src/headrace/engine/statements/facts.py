@@ -12,11 +12,8 @@ from headrace.model.entities import (
     Variable,
     VariableList,
 )
-from headrace.model.settings import SETTINGS, Settings, canonical
+from headrace.model.settings import SETTINGS, Settings, canonical, shown
 from headrace.sql import ast
-
-HIDDEN = "[hidden]"
-_SECRET = ("password", "secret", "jaas", "user.info", "credential")
 
 
 @handles(ast.ListTypes)
@@ -58,7 +55,7 @@ def _properties(statement: ast.ListProperties, asked: Asked) -> Entity:
 def _property(name: str, settings: Settings) -> Property:
     declared = SETTINGS.get(name)
     editable = declared is not None and declared.editable
-    value = HIDDEN if _is_secret(name) else _text(settings, name)
+    value = shown(name, _text(settings, name))
     return Property(name, "KSQL", value, editable, "QUERY" if editable else "SERVER")
 
 
@@ -67,8 +64,3 @@ def _text(settings: Settings, name: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
-
-
-def _is_secret(name: str) -> bool:
-    declared = SETTINGS.get(name)
-    return (declared is not None and declared.secret) or any(w in name for w in _SECRET)

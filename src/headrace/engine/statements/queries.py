@@ -20,6 +20,7 @@ from headrace.model.entities import (
     QueryType,
 )
 from headrace.model.errors import StatementError
+from headrace.model.settings import shown
 from headrace.plan import nodes as n
 from headrace.plan.explain import explain
 from headrace.plan.pull import plan_pull
@@ -106,7 +107,9 @@ def _description(asked: Asked, query: PersistentQuery) -> QueryDescription:
         topology=query.spark_plan(),
         execution_plan=explain(node, query.id) if node is not None else "",
         overridden_properties={
-            name: value for name, value in query.overrides.items() if own.text(name) != value
+            name: shown(name, value)
+            for name, value in query.overrides.items()
+            if own.text(name) != value
         },
         ksql_host_query_status={host: state},
         query_type=QueryType.PERSISTENT,
