@@ -17,7 +17,9 @@ import yaml
 
 from headrace import __version__
 from headrace.cli.properties import read_properties
-from headrace.model.settings import Settings
+from headrace.model.settings import Settings, is_secret
+from headrace.server.endpoints import ENDPOINTS
+from headrace.server.settings import ServerSettings
 from headrace.spark.package import DIRECTORY
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +72,7 @@ def test_manifests_name_each_other():
 
 def test_the_servers_settings_are_known_and_point_to_what_is_there():
     told = read_properties(KUBERNETES / "headrace.properties")
+    assert read_properties(KUBERNETES / "secret.properties") == {}
     pod = named("StatefulSet")["spec"]["template"]["spec"]
     container = pod["containers"][0]
     arguments = [a.removeprefix("--set=") for a in container["args"] if a.startswith("--set=")]
@@ -88,6 +91,80 @@ def test_the_servers_settings_are_known_and_point_to_what_is_there():
     assert told["spark.kubernetes.authenticate.executor.serviceAccountName"] in accounts
     known = {e["name"] for e in container["env"]}
     assert set(re.findall(r"\$\((\w+)\)", " ".join(arguments))) == known
+
+
+def containers():
+    """Of the server's pod and of an executor's: the pod's spec, and its only container."""
+    (template,) = (r for r in RESOURCES if r["kind"] == "Pod")
+    for spec in (named("StatefulSet")["spec"]["template"]["spec"], template["spec"]):
+        (container,) = spec["containers"]
+        yield spec, container
+
+
+def test_pods_may_do_no_more_than_they_need():
+    for pod, container in containers():
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        }
+
+
+def test_probes_need_no_password():
+    """What they ask for is open to all, and says nothing else."""
+    pod = named("StatefulSet")["spec"]["template"]["spec"]
+    open_to_all = {e.path for e in ENDPOINTS if e.open}
+    kinds = {
+        kind: probe["httpGet"]["path"]
+        for kind, probe in pod["containers"][0].items()
+        if kind.endswith("Probe")
+    }
+    assert set(kinds) == {"readinessProbe", "startupProbe", "livenessProbe"}
+    assert set(kinds.values()) <= open_to_all
+    assert (kinds["readinessProbe"], kinds["livenessProbe"]) == ("/chc/ready", "/chc/live")
+
+
+def test_passwords_are_in_a_secret():
+    (made,) = KUSTOMIZATION["secretGenerator"]
+    pod = named("StatefulSet")["spec"]["template"]["spec"]
+    (volume,) = (v for v in pod["volumes"] if "secret" in v)
+    assert volume["secret"]["secretName"] == made["name"]
+    (mounted,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == volume["name"])
+    read = f"--config={mounted['mountPath']}/secret.properties"
+    assert read in pod["containers"][0]["args"]
+    assert all((KUBERNETES / file).is_file() for file in made["files"])
+    open_settings = read_properties(KUBERNETES / "headrace.properties")
+    assert not [name for name in open_settings if is_secret(name)]
+    # The examples in it, without their comment signs, are settings that there are.
+    lines = (KUBERNETES / "secret.properties").read_text().splitlines()
+    examples = [line[1:] for line in lines if re.match(r"#\w[\w.]*=", line)]
+    settings = Settings(dict(line.split("=", 1) for line in examples))
+    assert settings.text("authentication.credentials.file") == f"{mounted['mountPath']}/users.txt"
+    assert "users.txt" in made["files"]
+    assert any(is_secret(name) for name in settings.given)
+
+
+def test_nobody_else_reaches_the_pods():
+    server, executor = (named("NetworkPolicy", name) for name in ("headrace", "headrace-executor"))
+    labels = named("StatefulSet")["spec"]["template"]["metadata"]["labels"]
+    (template,) = (r for r in RESOURCES if r["kind"] == "Pod")
+    assert server["spec"]["podSelector"]["matchLabels"] == labels
+    assert executor["spec"]["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+    everybody, executors = server["spec"]["ingress"]
+    assert everybody["ports"] == [{"port": "http"}]
+    (of,) = executors["from"]
+    assert of["podSelector"]["matchLabels"] == template["metadata"]["labels"]
+
+
+def test_the_service_is_a_name_that_the_server_knows():
+    told = read_properties(KUBERNETES / "headrace.properties")
+    settings = ServerSettings.of(Settings(told), "0.0.0.0", 8088)
+    name, space = named("Service")["metadata"]["name"], KUSTOMIZATION["namespace"]
+    callers = settings.callers()
+    for host in (name, f"{name}.{space}", f"{name}.{space}.svc.cluster.local", "10.0.0.7:8088"):
+        assert callers.refusal(host, None, None) is None
+    assert callers.refusal("evil.example", None, None) is not None
 
 
 def test_settings_for_yarn_are_known():

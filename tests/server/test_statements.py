@@ -143,8 +143,8 @@ def test_valid_property(http):
 def test_terminate(http, engine):
     assert http.post("/ksql/terminate", json={"deleteTopicList": ["A", "b.*"]}).json() == []
     assert engine.requests == [("A", "b.*")]
-    broken = http.post("/ksql/terminate", json={"deleteTopicList": ["("]})
-    assert error_of(broken)["message"] == "Invalid pattern: ("
+    broken = http.post("/ksql/terminate", json={"deleteTopicList": [1]})
+    assert "must be an array of strings" in error_of(broken)["message"]
 
 
 def test_pages_of_other_sites_are_refused(http):

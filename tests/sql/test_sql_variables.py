@@ -81,3 +81,14 @@ def test_refusals(sql: str, message: str):
 
 def test_any_text():
     assert substitute_text("run ${script}.sql", {"SCRIPT": "setup"}) == "run setup.sql"
+
+
+def test_values_of_values_cannot_grow_without_end():
+    """Each doubles the one before: thirty of them would be a gigabyte."""
+    doubling = {f"v{i}": f"${{v{i + 1}}}${{v{i + 1}}}" for i in range(40)}
+    with pytest.raises(ParseError, match="more than 4194304 characters"):
+        substitute_text("${v0}", {**doubling, "v40": "x"})
+    assert substitute_text("${v0}", {**doubling, "v40": ""}) == ""
+    chain = {f"v{i}": f"${{v{i + 1}}}" for i in range(50_000)}
+    with pytest.raises(ParseError, match="Infinite loop"):
+        substitute_text("${v0}", chain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -163,10 +162,10 @@ def find(line: str) -> tuple[Builtin, list[str]] | None:
     """The command a line is, with its arguments; None if it is SQL."""
     text = line.strip().rstrip(";").strip()
     for builtin in BUILTINS:
-        pattern = r"\s+".join(map(re.escape, builtin.name.split())) + r"(\s+|$)"
-        match = re.match(pattern, text, re.IGNORECASE)
-        if match:
-            return builtin, _arguments(text[match.end() :])
+        name = builtin.name.split()
+        *words, rest = [*text.split(maxsplit=len(name)), ""][: len(name) + 1]
+        if [word.lower() for word in words] == name:
+            return builtin, _arguments(rest)
     return None
 
 

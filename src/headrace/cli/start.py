@@ -33,7 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where topics and states are kept (default: ./data)",
     )
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="a properties file with ksqlDB's names"
+        "--config",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a properties file with ksqlDB's names; of several, the later ones win",
     )
     add_pairs(parser, "--set", help="one setting; wins over the file")
 
@@ -45,8 +50,10 @@ def _port(text: str) -> int:
 
 
 def settings(args: argparse.Namespace) -> Mapping[str, str]:
-    """The file's settings, and those of the command line over them."""
-    chosen = read_properties(args.config) if args.config else {}
+    """The files' settings, and those of the command line over them."""
+    chosen: dict[str, str] = {}
+    for file in args.config:
+        chosen.update(read_properties(file))
     chosen.update(args.set)
     if args.kafka:
         chosen["bootstrap.servers"] = args.kafka

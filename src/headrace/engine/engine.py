@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -63,6 +62,7 @@ from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, split
 from headrace.sql.printer import format_statement
 from headrace.sql.variables import substitute
+from headrace.topics.patterns import matching
 
 LOG = logging.getLogger(__name__)
 
@@ -598,7 +598,8 @@ class Engine:
         """
         with self._changing:
             self._admit()
-            given = {"deleteTopicList": list(delete_topics)}
+            sinks = [source.topic for source in self.catalog.sources() if source.is_sink]
+            given = {"deleteTopicList": sorted(matching(delete_topics, sinks))}
             command = self.log.append(Command(str(_TERMINATE), "TERMINATE CLUSTER;", given))
             self._await_command(command.sequence - 1, self.world.kafka.timeout)
             self._next_sequence = command.sequence + 1
@@ -619,7 +620,7 @@ class Engine:
         self._terminated = self._following.is_alive
         holds = self.queries.active and self.heartbeat.holds()
         named = command.settings["deleteTopicList"]
-        patterns = named if isinstance(named, list) else []
+        deleted = named if isinstance(named, list) else []
         self.pushes.close()
         for query in list(self.queries):
             self.queries.remove(query.id)
@@ -627,8 +628,7 @@ class Engine:
                 forget(self.world.spark, query.checkpoint)
         for source in list(self.catalog.sources()):
             self.pulls.forget(source)
-            matches = any(re.fullmatch(p, source.topic) for p in patterns)
-            if holds and source.is_sink and matches:
+            if holds and source.is_sink and source.topic in deleted:
                 self.world.admin.delete(source.topic)
         self.catalog = Catalog()
         if holds:

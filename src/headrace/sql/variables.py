@@ -17,6 +17,9 @@ from headrace.sql.tokens import tokenize
 
 _REFERENCE = re.compile(r"\$(\$?)\{([^${}]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_@]*")
+# A value that is made of values that are made of values may be of any size.
+LONGEST = 4 * 1024 * 1024
+DEEPEST = 100
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([Ee][+-]?[0-9]+)?")
 
 
@@ -29,6 +32,7 @@ def substitute(text: str, variables: Mapping[str, str], *, tests: bool = False) 
     if "${" not in text:
         return text
     values = {name.upper(): value for name, value in variables.items()}
+    expansion = _Expansion(variables)
     source = tokenize(text)
     parser = StatementParser(source, tests=tests)
     if source.tokens[0].kind == "eof":
@@ -40,31 +44,53 @@ def substitute(text: str, variables: Mapping[str, str], *, tests: bool = False) 
     copied = 0
     for token in source.tokens:
         if token.kind in ("variable", "string"):
-            pieces += (text[copied : token.start], substitute_text(token.text, values))
+            pieces += (text[copied : token.start], expansion.of(token.text))
             copied = token.end
     return "".join([*pieces, text[copied:]])
 
 
 def substitute_text(text: str, variables: Mapping[str, str]) -> str:
     """Any text with its variables replaced; quotes inside a value are doubled."""
-    values = {name.upper(): value for name, value in variables.items()}
-    return _replace(text, values, ())
+    return _Expansion(variables).of(text)
 
 
-def _replace(text: str, values: Mapping[str, str], within: tuple[str, ...]) -> str:
-    def value_of(match: re.Match[str]) -> str:
-        escaped, reference = match.groups()
-        if escaped:
-            return "${" + reference + "}"
+class _Expansion:
+    """Values may hold variables themselves: each is worked out once, and none may grow large."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._values = {name.upper(): value for name, value in variables.items()}
+        self._done: dict[str, str] = {}
+        self._within: list[str] = []
+
+    def of(self, text: str) -> str:
+        pieces = _REFERENCE.split(text)
+        out = [pieces[0]]
+        size = len(pieces[0])
+        for escaped, reference, rest in zip(*(pieces[i::3] for i in (1, 2, 3)), strict=True):
+            piece = "${" + reference + "}" if escaped else self._value(reference, text)
+            size += len(piece) + len(rest)
+            if size > LONGEST:
+                raise ParseError(
+                    f"With its variables replaced, a text has more than {LONGEST} characters."
+                )
+            out += (piece, rest)
+        return "".join(out)
+
+    def _value(self, reference: str, text: str) -> str:
         name, has_default, default = reference.partition(":-")
-        value = values.get(name.upper())
+        key = name.upper()
+        value = self._values.get(key)
         if value is None:
-            return default if has_default else match.group()
-        if name.upper() in within:
-            raise ParseError(f"Infinite loop in property interpolation of {name}", statement=text)
-        return _replace(_sanitized(value), values, (*within, name.upper()))
-
-    return _REFERENCE.sub(value_of, text)
+            return default if has_default else "${" + reference + "}"
+        if key not in self._done:
+            if key in self._within or len(self._within) >= DEEPEST:
+                raise ParseError(
+                    f"Infinite loop in property interpolation of {name}", statement=text
+                )
+            self._within.append(key)
+            self._done[key] = self.of(_sanitized(value))
+            self._within.pop()
+        return self._done[key]
 
 
 def _sanitized(value: str) -> str:

@@ -6,7 +6,6 @@ cases do not meet.
 
 from __future__ import annotations
 
-import re
 import time
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,13 +29,11 @@ from headrace.testing.outcomes import CaseFailure, error_text
 from headrace.testing.outputs import check_records
 from headrace.testing.rehearsal import TEST_SETTINGS, known
 from headrace.testing.schemas import registry_of
+from headrace.testing.statement_texts import is_query, topics_of, values_of, with_topic_prefix
 from headrace.testing.wires import Wires
 from headrace.topics.admin import TopicSpec
 from headrace.topics.records import RecordReader, RecordWriter
 
-_TOPIC = re.compile(r"(kafka_topic\s*=\s*')", re.IGNORECASE)
-_PARTITIONS = re.compile(r"\bpartitions\s*=\s*(\d+)", re.IGNORECASE)
-_QUERY = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 # Of a topic that a case says nothing of: rows of a pull query come partition by partition.
 PARTITIONS = 4
 # How long an answer may take that does not come by itself.
@@ -89,9 +86,10 @@ class Asking:
     def _create_topics(self) -> None:
         partitions = {t.name: t.partitions or PARTITIONS for t in self._topics}
         for statement in self._case.statements:
-            told = _PARTITIONS.search(statement)
-            for name in re.findall(r"kafka_topic\s*=\s*'([^']+)'", statement, re.IGNORECASE):
-                partitions.setdefault(self._prefix + name, int(told[1]) if told else PARTITIONS)
+            told = next(values_of(statement, "PARTITIONS"), None)
+            for name in topics_of(statement):
+                count = PARTITIONS if told is None else int(told.text)
+                partitions.setdefault(self._prefix + name, count)
         for record in self._case.inputs:
             partitions.setdefault(self._prefix + record.topic, PARTITIONS)
         self._is_split = any(n > 1 for n in partitions.values())
@@ -103,8 +101,8 @@ class Asking:
     def _ask(self) -> None:
         answers = iter(self._case.responses)
         for statement in self._case.statements:
-            text = _TOPIC.sub(rf"\g<1>{self._prefix}", statement)
-            if _QUERY.match(text):
+            text = with_topic_prefix(statement, self._prefix)
+            if is_query(text):
                 self._query(text, next(answers, None))
                 continue
             entities = self._engine.execute(Request(text, self._properties))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -24,12 +23,12 @@ from headrace.testing.cases import (
     ServerCase,
     Window,
 )
+from headrace.testing.statement_texts import inserts_values
 
 # The release whose behaviour the cases are run for.
 RELEASE = (8, 0, 0)
 # A case is multiplied by each of these: the placeholder stands in the whole of it.
 PLACEHOLDERS = {"format": "{FORMAT}", "config": "{CONFIG}"}
-_INSERT = re.compile(r"\s*INSERT\s+INTO\s.*\bVALUES\b", re.IGNORECASE | re.DOTALL)
 
 
 def load_json(path: Path) -> Json:
@@ -98,7 +97,7 @@ def _case(file: str, name: str, test: Json) -> Case:
 
 def _inserts(test: Json) -> bool:
     """Whether the records that it expects come from INSERT VALUES, which only a server writes."""
-    return "expectedException" not in test and any(map(_INSERT.match, test.get("statements", ())))
+    return "expectedException" not in test and any(map(inserts_values, test.get("statements", ())))
 
 
 def _server_case(file: str, name: str, test: Json) -> ServerCase:

@@ -13,10 +13,9 @@ from pathlib import Path
 from headrace.model.errors import HeadraceError, Position
 from headrace.sql.parser import split
 from headrace.testing.cases import Case, ExpectedError
+from headrace.testing.statement_texts import asserts_values, inserts_values
 
 _DIRECTIVE = re.compile(r"--@([A-Za-z.]+)\s*:\s*(.*)")
-# Statements that need records to flow.
-_MOVES = re.compile(r"\s*(INSERT\s+INTO\b.*\bVALUES|ASSERT\s+(NULL\s+)?VALUES)\b", re.I | re.S)
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class ScriptCase(Case):
 
     @property
     def runs_queries(self) -> bool:
-        return any(_MOVES.match(step.text) for step in self.steps)
+        texts = [step.text for step in self.steps]
+        return any(inserts_values(text) or asserts_values(text) for text in texts)
 
 
 def is_sql_tests(text: str) -> bool:
