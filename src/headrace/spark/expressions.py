@@ -26,6 +26,7 @@ from headrace.model.representation import spark_type
 from headrace.model.types import DOUBLE, STRING, Decimal, Map, SqlType, base_name, quote
 from headrace.plan import expressions as e
 from headrace.spark.casts import cast, coalesce_errors
+from headrace.spark.likes import like_regex
 
 
 @dataclass
@@ -335,8 +336,13 @@ def _is_null(x: e.IsNull, scope: Scope) -> Fallible:
 @lowers(e.Like)
 def _like(x: e.Like, scope: Scope) -> Fallible:
     value, pattern = lower(x.value, scope), lower(x.pattern, scope)
-    # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
-    matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))
+    known = x.pattern.value if isinstance(x.pattern, e.Literal) else None
+    regex = like_regex(known, x.escape) if isinstance(known, str) else None
+    if regex is not None:
+        matched = value.value.rlike(regex)
+    else:
+        # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
+        matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))
     return Fallible(F.coalesce(matched, F.lit(False)), coalesce_errors(value.error, pattern.error))
 
 
