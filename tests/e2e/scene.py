@@ -129,11 +129,13 @@ class Scene:
 
     def records(self, topic: str, count: int) -> list[Record]:
         """All records of a topic, once there are so many; more than that is wrong."""
-        found = self.wait(
-            lambda: list(self._reader.read(topic)), lambda records: len(records) >= count
-        )
+        found = self.wait(lambda: self.all(topic), lambda records: len(records) >= count)
         assert len(found) == count, _listed(found)
         return found
+
+    def all(self, topic: str) -> list[Record]:
+        """The records of a topic as of now."""
+        return list(self._reader.read(topic))
 
     def values(self, topic: str, count: int) -> list[Any]:
         return [

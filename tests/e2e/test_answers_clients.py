@@ -11,6 +11,7 @@ import httpx
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from ksqldb import KSQLdbClient
+from scene import record
 
 from headrace.formats import proto_text
 from websocket_client import Socket, query_path
@@ -270,3 +271,75 @@ def test_a_table_is_asked_by_its_key(http, riders):
     else:
         pytest.fail(f"the table holds {rows}")
     assert head["header"]["schema"] == "`PROFILEID` STRING KEY, `LA` DOUBLE, `N` BIGINT"
+
+
+# ------------------------------------------------------------- the requests of the Java client
+
+
+class JavaClient:
+    """What the methods of ksqlDB's client for Java send: no content type, and its media type for
+    queries. Names and types of a row's columns it takes from the schema of the header."""
+
+    def __init__(self, http):
+        self.http = http
+        self.agent = {"user-agent": "ksqlDB Java Client v8.0.0"}
+
+    def post(self, path, *lines, **headers):
+        content = "".join(json.dumps(line) + "\n" for line in lines)
+        return self.http.post(path, content=content.encode(), headers={**self.agent, **headers})
+
+    def execute_statement(self, sql):
+        body = {"ksql": sql, "streamsProperties": {}, "sessionVariables": {}}
+        return self.post("/ksql", body).json()[0]
+
+    def stream_inserts(self, target, *rows):
+        answer = self.post("/inserts-stream", {"target": target}, *rows)
+        return [json.loads(line) for line in answer.text.splitlines()]
+
+    def execute_query(self, sql):
+        body = {"sql": sql, "properties": EARLIEST, "sessionVariables": {}, "requestProperties": {}}
+        head, *rows = self.post("/query-stream", body, accept=KSQL).json()
+        return head["header"]["schema"], [r["row"]["columns"] for r in rows if "row" in r]
+
+
+def test_header_columns_with_the_java_client(http, scene):
+    java = JavaClient(http)
+    scene.topic("javas")
+    columns = "A INT, TRACE BYTES HEADER('trace'), B INT"
+    for kind, name, key in (
+        ("STREAM", "JAVA_STREAM", "KEY"),
+        ("SOURCE TABLE", "JAVA_TABLE", "PRIMARY KEY"),
+    ):
+        made = java.execute_statement(
+            f"CREATE {kind} {name} (K STRING {key}, {columns}) "
+            "WITH (kafka_topic='javas', value_format='JSON');"
+        )
+        assert made["commandStatus"]["status"] == "SUCCESS"
+        fields = java.execute_statement(f"describe {name};")["sourceDescription"]["fields"]
+        marked = {f["name"]: (f.get("type"), f.get("headerKey")) for f in fields}
+        assert marked == {
+            "K": ("KEY", None),
+            "A": (None, None),
+            "B": (None, None),
+            "TRACE": ("HEADER", "trace"),
+        }
+
+    assert java.stream_inserts("JAVA_STREAM", {"K": "k", "A": 1, "B": 2}) == [
+        {"status": "ok", "seq": 0}
+    ]
+    first, second = java.stream_inserts(
+        "JAVA_STREAM", {"K": "l", "A": 3}, {"K": "m", "TRACE": "AA=="}
+    )
+    assert first == {"status": "ok", "seq": 0} and second["status"] == "error"
+    assert "Cannot insert into HEADER columns: TRACE" in second["message"]
+    scene.write("javas", record({"A": 5}, key="n", headers=(("trace", b"t1"),)))
+
+    schema = "`K` STRING, `A` INTEGER, `B` INTEGER, `TRACE` BYTES"
+    trace = base64.b64encode(b"t1").decode()
+    expected = [["k", 1, 2, None], ["l", 3, None, None], ["n", 5, None, trace]]
+    for sql in ("SELECT * FROM JAVA_STREAM;", "SELECT * FROM JAVA_STREAM EMIT CHANGES LIMIT 3;"):
+        assert java.execute_query(sql) == (schema, expected)
+    by_key = "SELECT * FROM JAVA_TABLE WHERE K = 'n';"
+    _, found = scene.wait(lambda: java.execute_query(by_key), lambda answer: answer[1])
+    assert found == expected[2:]
+    assert java.execute_query(by_key)[0] == schema.replace("`K` STRING", "`K` STRING KEY")

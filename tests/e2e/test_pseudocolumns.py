@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
+import re
+from pathlib import Path
 
 import pytest
 from scene import record
+
+from headrace.client import ClientError
 
 pytestmark = pytest.mark.heavy
 
@@ -33,6 +38,8 @@ def sources(scene):
           WITH (kafka_topic='clicks', value_format='JSON');
         CREATE TABLE USERS (K STRING PRIMARY KEY, NAME STRING, N INT)
           WITH (kafka_topic='users', value_format='JSON');
+        CREATE SOURCE TABLE KNOWN_USERS (K STRING PRIMARY KEY, NAME STRING, N INT)
+          WITH (kafka_topic='users', value_format='JSON');
         """
     )
 
@@ -54,6 +61,7 @@ QUERIES = {
         FROM CLICKS C JOIN USERS U ON C.K = U.K;""",
     "SET_BY_COLUMN": """CREATE STREAM SET_BY_COLUMN WITH (timestamp='MOMENT') AS
         SELECT * FROM CLICKS;""",
+    "QUOTED": "CREATE STREAM QUOTED AS SELECT K, ID, ROWTIME AS `rowtime` FROM CLICKS;",
 }
 
 
@@ -104,6 +112,73 @@ def test_explicit_rowtime_in_pull_queries_on_streams(scene, sources):
     assert rows == [(2, 200), (3, 300)]
 
 
+def test_a_pull_query_on_a_stream_has_pseudocolumns_beside_a_star(scene, sources):
+    query = "SELECT ROWTIME, *, ROWPARTITION, ROWOFFSET FROM CLICKS WHERE ROWOFFSET > 0;"
+    with scene.client.stream(query) as rows:
+        names = [c.name for c in rows.columns]
+        found = [tuple(row) for row in rows]
+    assert names == ["ROWTIME", "K", "ID", "MOMENT", "DAY", "ROWPARTITION", "ROWOFFSET"]
+    assert found == [
+        (200, "b", 2, 800, "1970-01-03", 0, 1),
+        (300, "a", 3, 900, "1970-01-04", 0, 2),
+    ]
+    assert scene.pull("SELECT ROWTIME, * FROM CLICKS;")[0] == (100, "a", 1, 700, "1970-01-02")
+
+
+BY_KEY = "WHERE K = 'a'"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        (f"SELECT ROWTIME, * FROM LATEST {BY_KEY};", ["ROWTIME", "K", "T", "C"]),
+        (
+            f"SELECT L.*, ROWOFFSET, L.ROWPARTITION, ROWTIME AS LAST FROM LATEST L {BY_KEY};",
+            ["K", "T", "C", "ROWOFFSET", "ROWPARTITION", "LAST"],
+        ),
+        # An expression that is left to Spark, over the same rows.
+        (
+            "SELECT *, ROWTIME, ROWOFFSET + 1 AS NEXT FROM LATEST "
+            f"{BY_KEY} AND ROWPARTITION = 0 AND ABS(ROWOFFSET) >= 0;",
+            ["K", "T", "C", "ROWTIME", "NEXT"],
+        ),
+    ],
+)
+def test_a_pull_query_on_a_table_has_pseudocolumns_beside_a_star(scene, pipelines, query, names):
+    """They are those of the record that holds the row, as in a push query on the table."""
+    scene.drained(pipelines["LATEST"], "clicks")
+    record_of = {r.key: r for r in scene.wait(lambda: scene.all("LATEST"), bool)}[b"a"]
+    known = {
+        "K": "a",
+        "T": 300,
+        "C": 2,
+        "ROWTIME": 300,
+        "LAST": 300,
+        "ROWPARTITION": 0,
+        "ROWOFFSET": record_of.offset,
+        "NEXT": record_of.offset + 1,
+    }
+    expected = [[known[name] for name in names]]
+    for _ in range(2):  # the second time without parsing and planning
+        with scene.client.stream(query) as rows:
+            assert [c.name for c in rows.columns] == names
+            assert [list(row) for row in rows] == expected
+
+
+def test_pull_queries_on_windows_and_source_tables_have_pseudocolumns_beside_a_star(
+    scene, pipelines
+):
+    found = scene.wait(
+        lambda: scene.pull("SELECT ROWTIME, * FROM WINDOWS WHERE K = 'a';"), lambda r: len(r) == 2
+    )
+    assert sorted(found) == [(100, "a", 0, 250, 1, 0, 250), (300, "a", 250, 500, 1, 250, 500)]
+    found = scene.wait(
+        lambda: scene.pull("SELECT *, ROWTIME, ROWPARTITION, ROWOFFSET FROM KNOWN_USERS;"),
+        lambda rows: len(rows) == 2,
+    )
+    assert sorted(found) == [("a", "Ann", 1, 250, 0, 1), ("b", "Bob", 2, 50, 0, 0)]
+
+
 def test_rowtime_in_joins_is_scoped_by_source(scene, sources):
     rows = scene.push(
         "SELECT C.ROWTIME, U.ROWTIME, ID FROM CLICKS C JOIN USERS U ON C.K = U.K EMIT CHANGES;", 2
@@ -144,6 +219,34 @@ def test_pseudocolumns_are_reserved_names(scene, name):
     assert f"'{name}' is a reserved column name." in told
 
 
+def test_a_reserved_name_does_not_come_in_by_the_fields_of_a_struct(scene):
+    scene.topic("nested")
+    scene.sql(
+        """CREATE STREAM NESTED (K STRING KEY, S STRUCT<A INT, ROWTIME INT>, B INT)
+             WITH (kafka_topic='nested', value_format='JSON');"""
+    )
+    words = r"`ROWTIME` is a reserved column name, and \S+->\* has a field of that name"
+    assert re.search(words, scene.refused("CREATE STREAM Y AS SELECT K, S->* FROM NESTED;"))
+    for emit in ("", " EMIT CHANGES"):
+        with pytest.raises(ClientError, match=words):
+            scene.pull(f"SELECT S->* FROM NESTED{emit};")
+    scene.write("nested", record({"S": {"A": 1, "ROWTIME": 2}, "B": 3}, key="k", at=77))
+    rows = scene.pull("SELECT S->A, S->ROWTIME AS T, ROWTIME FROM NESTED;")
+    assert rows == [(1, 2, 77)]
+
+
+def test_a_quoted_name_in_lower_case_is_not_reserved(scene, pipelines):
+    """An alias, a column that is declared, and one that is read are under one rule."""
+    assert [v["rowtime"] for v in scene.values("QUOTED", 3)] == [100, 200, 300]
+    scene.sql(
+        """CREATE STREAM DECLARED (K STRING KEY, ID INT, `rowtime` BIGINT)
+             WITH (kafka_topic='QUOTED', value_format='JSON');"""
+    )
+    for source in ("QUOTED", "DECLARED"):
+        rows = scene.pull(f"SELECT `rowtime` + 1 AS NEXT, ROWTIME, * FROM {source} WHERE ID = 2;")
+        assert rows == [(201, 200, "b", 2, 200)]
+
+
 # ------------------------------------------------------------------------------ other API calls
 
 
@@ -156,6 +259,25 @@ def test_describe_does_not_include_pseudocolumns(scene, pipelines):
 def test_describe_on_the_command_line_does_not_include_pseudocolumns(scene, sources):
     told = scene.headrace("-e", "DESCRIBE CLICKS;")
     assert "DAY" in told.stdout and "ROWTIME" not in told.stdout
+
+
+def test_explain_has_rowtime_among_the_fields_only_if_it_was_asked_for(scene, pipelines):
+    def fields(what):
+        told = scene.sql(f"EXPLAIN {what};")[0]["queryDescription"]["fields"]
+        return [(f["name"], f["schema"]["type"]) for f in told]
+
+    star = [("K", "STRING"), ("ID", "INTEGER"), ("MOMENT", "BIGINT"), ("DAY", "STRING")]
+    for emit in ("", " EMIT CHANGES"):
+        assert fields(f"SELECT * FROM CLICKS{emit}") == star
+        with_time = fields(f"SELECT ROWTIME, *, ROWPARTITION FROM CLICKS{emit}")
+        assert with_time == [("ROWTIME", "BIGINT"), *star, ("ROWPARTITION", "INTEGER")]
+    assert fields("SELECT ROWTIME FROM LATEST WHERE K = 'a'") == [("ROWTIME", "BIGINT")]
+    assert fields(pipelines["ALL_CLICKS"]) == star
+    assert [name for name, _ in fields(pipelines["TIMED"])] == ["K", "T", "P", "O"]
+    assert [name for name, _ in fields(pipelines["WINDOWS"])] == ["K", "C", "S", "E"]
+    for select in ("K, ID, ROWTIME", "ROWTIME, *"):
+        told = scene.refused(f"EXPLAIN CREATE STREAM X AS SELECT {select} FROM CLICKS;")
+        assert "Reserved column name in select: `ROWTIME`." in told
 
 
 # ------------------------------------------------------------ outside of the query's projection
@@ -205,6 +327,93 @@ def test_a_plan_carries_a_pseudocolumn_only_where_it_is_needed(scene, pipelines)
     assert "ROWTIME" not in sink.split("Schema: ")[1].split(" | ")[0]
     reads = [line for line in plan("LATEST") if "SOURCE" in line]
     assert "ROWOFFSET" not in reads[0]
+
+
+# ------------------------------------------------------------------------------ joins of tables
+
+ROWS = 3000
+JOINED = "FROM LEFTS L JOIN RIGHTS R ON L.K = R.K"
+
+
+@pytest.fixture(scope="module")
+def tables(scene):
+    """Two tables of which two queries make the same join, one of them with both times."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    times = {}
+    for side in ("lefts", "rights"):
+        scene.topic(side)
+        times[side] = [chance.randrange(1_500_000_000_000, 1_700_000_000_000) for _ in range(ROWS)]
+        scene.write(
+            side,
+            *(record({"V": i, "W": -i}, key=f"{i}", at=at) for i, at in enumerate(times[side])),
+        )
+        scene.sql(
+            f"""CREATE TABLE {side} (K STRING PRIMARY KEY, V INT, W INT)
+                  WITH (kafka_topic='{side}', value_format='JSON');"""
+        )
+    ids = {
+        "PLAIN": scene.create(f"CREATE TABLE PLAIN_PAIRS AS SELECT L.*, R.V {JOINED};"),
+        "TIMED": scene.create(
+            f"""CREATE TABLE TIMED_PAIRS AS
+                  SELECT L.*, R.V, L.ROWTIME AS LT, R.ROWTIME AS RT {JOINED};"""
+        ),
+    }
+    for query_id in ids.values():
+        scene.drained(query_id, "lefts", "rights")
+    yield ids, times
+    for query_id in ids.values():
+        scene.sql(f"TERMINATE {query_id};")
+
+
+def test_all_columns_of_one_side_and_one_of_the_other(scene, tables):
+    fields = scene.client.describe("PLAIN_PAIRS")["fields"]
+    assert [f["name"] for f in fields] == ["L_K", "L_V", "L_W", "R_V"]
+    found = scene.wait(lambda: scene.pull("SELECT * FROM PLAIN_PAIRS;"), lambda r: len(r) == ROWS)
+    assert sorted(found) == sorted((f"{i}", i, -i, i) for i in range(ROWS))
+    for select in ("L.*, R.V", "L.ROWTIME, R.ROWTIME, L.*, R.V"):
+        with scene.client.stream(f"SELECT {select} {JOINED} EMIT CHANGES;") as rows:
+            names = [c.name for c in rows.columns]
+        times = ["L_ROWTIME", "R_ROWTIME"] if "ROWTIME" in select else []
+        assert names == [*times, "L_K", "L_V", "L_W", "R_V"]
+
+
+def test_a_join_of_tables_has_both_times(scene, tables):
+    """Each side's own, whichever side's change made the row; the row's is the later of them."""
+    _, times = tables
+    lefts, rights = times["lefts"], times["rights"]
+    query = "SELECT L_K, LT, RT, ROWTIME FROM TIMED_PAIRS;"
+    found = scene.wait(lambda: scene.pull(query), lambda rows: len(rows) == ROWS)
+    assert sorted(found) == sorted(
+        (f"{i}", left, right, max(left, right))
+        for i, (left, right) in enumerate(zip(lefts, rights, strict=True))
+    )
+    late, later = 1_710_000_000_000, 1_720_000_000_000
+    by_key = "SELECT LT, RT, ROWTIME FROM TIMED_PAIRS WHERE L_K = '7';"
+    scene.write("lefts", record({"V": 7, "W": 0}, key="7", at=late))
+    expected = [(late, rights[7], late)]
+    assert scene.wait(lambda: scene.pull(by_key), lambda rows: rows == expected) == expected
+    scene.write("rights", record({"V": 8, "W": 0}, key="7", at=later))
+    expected = [(late, later, later)]
+    assert scene.wait(lambda: scene.pull(by_key), lambda rows: rows == expected) == expected
+
+
+def test_state_holds_rowtime_only_if_the_query_needs_it(scene, server, tables):
+    """The same join of the same rows: the one that uses no ROWTIME writes less state."""
+    ids, _ = tables
+
+    def written(query_id):
+        checkpoint = server.engine.queries.get(query_id).checkpoint.removeprefix("file://")
+        files = [f for f in Path(checkpoint, "state").rglob("*") if f.is_file()]
+        return sum(f.stat().st_size for f in files if not f.name.startswith("."))
+
+    sizes = {name: written(query_id) for name, query_id in ids.items()}
+    rows = 2 * ROWS
+    each = {name: size / rows for name, size in sizes.items()}
+    print(f"bytes of state for {rows} rows: {sizes}, for each: {each}")
+    # A time in milliseconds is eight bytes; some of them are the same in all times.
+    assert sizes["PLAIN"] > 0 and sizes["TIMED"] - sizes["PLAIN"] > 2 * rows
 
 
 # ---------------------------------------------------------------------------- times of records

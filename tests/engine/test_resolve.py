@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from headrace.catalog.catalog import Catalog
 from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.model.errors import StatementError, UnavailableError
 from headrace.model.schema import Column, Namespace, Schema
 from headrace.model.sources import Serde, Source, SourceKind
 from headrace.model.types import BIGINT, INTEGER, STRING, Field, Struct
+from headrace.plan.ddl import plan_create_source
 from headrace.sql.parser import parse_statement
 from headrace.sql.printer import format_statement
 from headrace.topics.registry.client import InMemoryRegistry
@@ -22,6 +24,8 @@ ORDER = {
     "fields": [{"name": "id", "type": "int"}, {"name": "item", "type": ["null", "string"]}],
 }
 SINGLE = {"type": "record", "name": "One", "fields": [{"name": "id", "type": "long"}]}
+
+RESERVED = [{"name": "A", "type": "int"}, {"name": "rowtime", "type": "int"}]
 
 PAIR = {
     "type": "record",
@@ -42,6 +46,8 @@ def registry() -> InMemoryRegistry:
         "records-key": ORDER,
         "records-value": PAIR,
         "strange-value": {"type": "record", "name": "Empty", "fields": []},
+        "reserved-key": {"type": "record", "name": "R", "fields": RESERVED},
+        "reserved-value": {"type": "record", "name": "R", "fields": RESERVED},
     }.items():
         made.register(subject, json.dumps(schema))
     return made
@@ -302,3 +308,19 @@ def test_a_sink_must_fit_the_schema_that_it_names(registry: InMemoryRegistry):
     )
     with pytest.raises(StatementError, match="Schema Id: 77"):
         check_named_schemas(sink(first, schema_id=77), registry)
+
+
+@pytest.mark.parametrize(
+    ("columns", "formats"),
+    [
+        ("(V INT)", "KEY_FORMAT='AVRO', VALUE_FORMAT='JSON', WRAP_SINGLE_KEYS=TRUE"),
+        ("(K INT KEY)", "VALUE_FORMAT='AVRO'"),
+    ],
+)
+def test_an_inferred_column_cannot_have_a_reserved_name(registry, columns, formats):
+    """What is inferred is declared like what is written, so one rule holds for both."""
+    sql = f"CREATE STREAM s {columns} WITH (KAFKA_TOPIC='reserved', {formats}, PARTITIONS=1);"
+    statement = resolve_schema(parse_statement(sql), {}, registry).statement
+    assert "ROWTIME" in format_statement(statement)
+    with pytest.raises(StatementError, match="'ROWTIME' is a reserved column name"):
+        plan_create_source(statement, Catalog(), {})

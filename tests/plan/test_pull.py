@@ -16,6 +16,10 @@ def pull(catalog):
           WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY NAME;
         CREATE TABLE PAIRS WITH (KEY_FORMAT='JSON') AS
           SELECT NAME, AMOUNT, COUNT(*) AS N FROM S GROUP BY NAME, AMOUNT;
+        CREATE STREAM BY_PLACE (ID INT KEY, PLACE STRUCT<ROWTIME INT, A INT>)
+          WITH (KAFKA_TOPIC='p', VALUE_FORMAT='JSON');
+        CREATE SOURCE TABLE WITH_HEADERS (ID INT PRIMARY KEY, H BYTES HEADER('h'), A INT)
+          WITH (KAFKA_TOPIC='h', VALUE_FORMAT='JSON');
         """
     )
     return lambda sql, **settings: plan_pull(
@@ -63,12 +67,46 @@ def test_the_answer_marks_key_and_window(pull):
 
 
 @pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        ("SELECT ROWTIME, * FROM BY_NAME", ["ROWTIME", "NAME", "N"]),
+        (
+            "SELECT ROWOFFSET, B.*, B.ROWPARTITION, ROWTIME AS T FROM BY_NAME B",
+            ["ROWOFFSET", "NAME", "N", "ROWPARTITION", "T"],
+        ),
+        ("SELECT *, N + 1 AS MORE FROM BY_NAME", ["NAME", "N", "MORE"]),
+        ("SELECT *, ROWTIME FROM HOURLY", ["NAME", "WINDOWSTART", "WINDOWEND", "N", "ROWTIME"]),
+        (
+            "SELECT ROWTIME, * FROM S WHERE ROWPARTITION = 0 AND ROWOFFSET > 1",
+            ["ROWTIME", "ID", "NAME", "AMOUNT", "PRICE", "TAGS", "PLACE"],
+        ),
+    ],
+)
+def test_pseudocolumns_stand_beside_a_star(pull, sql, columns):
+    """Only those that are named: the star has none of them (KLIP-14)."""
+    plan = pull(sql + ";")
+    assert [c.name for c in plan.schema] == columns
+    assert [s.column.name for s in plan.project.selected] == columns
+
+
+def test_header_columns_of_an_answer_are_columns_like_others(pull):
+    """ksqlDB's Java client knows no other, and takes the schema's order for that of the rows."""
+    alone = pull("SELECT * FROM WITH_HEADERS;")
+    assert str(alone.schema) == "`ID` INTEGER KEY, `A` INTEGER, `H` BYTES"
+    beside = pull("SELECT ROWTIME, * FROM WITH_HEADERS;")
+    assert str(beside.schema) == "`ROWTIME` BIGINT, `ID` INTEGER KEY, `A` INTEGER, `H` BYTES"
+    for plan in (alone, beside):
+        assert plan.schema == plan.project.schema
+
+
+@pytest.mark.parametrize(
     ("sql", "message"),
     [
         ("SELECT * FROM S JOIN T ON S.ID = T.ID", "Pull queries don't support JOIN clauses."),
         ("SELECT COUNT(*) FROM S", "Pull queries don't support GROUP BY clauses."),
-        ("SELECT ROWOFFSET FROM S", "following columns in SELECT clauses: `ROWOFFSET`"),
-        ("SELECT *, N FROM BY_NAME", "only support wildcards"),
+        ("SELECT *, N FROM BY_NAME", "Duplicate value columns found in schema: `N` BIGINT"),
+        ("SELECT N AS ROWTIME FROM BY_NAME", "`ROWTIME` is a reserved column name."),
+        ("SELECT PLACE AS P, PLACE->* FROM BY_PLACE", "PLACE->* has a field of that name."),
         ("SELECT * FROM PAIRS WHERE AMOUNT IN ('1') AND NAME = 'a'", "'1' can not be converted"),
         ("SELECT * FROM BY_NAME WHERE WINDOWSTART = 1", "WHERE column 'WINDOWSTART' cannot be"),
         (

@@ -9,13 +9,12 @@ from headrace.functions.declare import FunctionKind
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import StatementError
 from headrace.model.schema import (
-    PSEUDOCOLUMNS,
-    RESERVED_COLUMNS,
     ROWTIME,
     WINDOW_BOUNDS,
 )
 from headrace.model.sources import SourceKind, WindowType
 from headrace.model.types import quote
+from headrace.plan import reserved
 from headrace.plan.names import Aliases, join_column, may_be_join_key
 from headrace.plan.scope import Aliased, Scope, column_refs, unknown_column
 from headrace.plan.view import CatalogView
@@ -117,7 +116,7 @@ def analyze(query: ast.Query, view: CatalogView, *, persistent: bool, pull: bool
     joins = _joins(query.source, scope)
     for item in select:
         if isinstance(item, Item):
-            _check_name(item, persistent)
+            reserved.check_selected(item.expression, item.alias, persistent)
     if group_by is None and any(_aggregates(i.expression) for i in _items(select)):
         group_by = (EVERYTHING,)
     table_functions = tuple(
@@ -147,24 +146,9 @@ def check_sources(analysis: Analysis, grouped: bool) -> None:
     windowed_tables = (s.source.is_table and s.source.window for s in analysis.scope.sources)
     if analysis.persistent and any(windowed_tables):
         raise StatementError("KSQL does not support persistent queries on windowed tables.")
-    check_user_columns(analysis)
+    reserved.check_sources(s.source for s in analysis.scope.sources)
     if analysis.table_functions and analysis.left.source.kind is SourceKind.TABLE:
         raise StatementError("Table source is not supported with table functions")
-
-
-def check_user_columns(analysis: Analysis) -> None:
-    clashing = [
-        quote(c.name)
-        for s in analysis.scope.sources
-        for c in s.source.schema.value
-        if c.name in PSEUDOCOLUMNS
-    ]
-    if clashing:
-        raise StatementError(
-            "Your stream/table has columns with the same name as newly introduced pseudocolumns "
-            "in ksqlDB, and cannot be queried as a result. The conflicting names are: "
-            f"{', '.join(clashing)}.\n"
-        )
 
 
 _KAFKA_DETAILS = (
@@ -221,23 +205,6 @@ def _default_name(expression: ast.Expression, scope: Scope, aliases: Aliases) ->
 
 def _items(select: Iterable[Selection]) -> list[Item]:
     return [item for item in select if isinstance(item, Item)]
-
-
-def _check_name(item: Item, persistent: bool) -> None:
-    """Reserved names are for transient queries only, and only for what they name."""
-    reserved = item.alias.upper()
-    if reserved not in RESERVED_COLUMNS:
-        return
-    written = text(item.expression)
-    unqualified = written[written.find(".") + 1 :]
-    if unqualified.upper() != reserved:
-        raise StatementError(
-            f"`{reserved}` is a reserved column name. You cannot use it as an alias for a column."
-        )
-    if persistent:
-        raise StatementError(
-            f"Reserved column name in select: `{reserved}`. Please remove or alias the column."
-        )
 
 
 def _calls(expression: ast.Expression, kind: FunctionKind) -> list[ast.Call]:

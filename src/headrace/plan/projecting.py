@@ -16,6 +16,7 @@ from headrace.plan.casts import can_cast_implicitly, decimal_of
 from headrace.plan.coercion import fitted
 from headrace.plan.expressions import ColumnValue
 from headrace.plan.nodes import Project, Selected
+from headrace.plan.reserved import check_field, check_selected
 from headrace.plan.stage import Planning, Stage, evaluated
 from headrace.plan.wording import joined
 from headrace.sql import ast
@@ -46,10 +47,14 @@ def choices(
                 chosen.append(Choice(_fitting(resolved, target, index), alias))
             case Star(source):
                 for name in stage.star(source):
-                    chosen.append(Choice(resolve(ast.ColumnRef(None, name)), name))
+                    column = resolve(ast.ColumnRef(None, name))
+                    if name not in WINDOW_BOUNDS:  # these are part of a windowed source's key
+                        check_selected(column, name, planning.analysis.persistent)
+                    chosen.append(Choice(column, name))
             case Fields(base):
                 resolved = resolve(planning.flatten(base))
                 for field in _struct_of(binder, resolved).fields:
+                    check_field(base, field.name)
                     chosen.append(Choice(ast.Dereference(resolved, field.name), field.name))
     return chosen
 

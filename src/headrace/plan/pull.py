@@ -7,13 +7,11 @@ keys are looked up; otherwise everything is read. The whole condition still deci
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import (
-    ROWOFFSET,
-    ROWPARTITION,
     WINDOW_BOUNDS,
     WINDOWEND,
     WINDOWSTART,
@@ -23,8 +21,8 @@ from headrace.model.schema import (
 )
 from headrace.model.sources import Source
 from headrace.model.types import BIGINT, BYTES, INTEGER, STRING, base_name, quote
-from headrace.plan import nodes
-from headrace.plan.analysis import Analysis, Item, Star, analyze, check_user_columns
+from headrace.plan import nodes, reserved
+from headrace.plan.analysis import Analysis, analyze
 from headrace.plan.binder import Binder
 from headrace.plan.casts import can_cast_implicitly
 from headrace.plan.coercion import literal_value
@@ -106,7 +104,7 @@ class PullPlan:
 def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) -> PullPlan:
     analysis = analyze(query, view, persistent=False, pull=True)
     _check(analysis, settings)
-    check_user_columns(analysis)
+    reserved.check_sources([analysis.left.source])
     planning = Planning(analysis, view, settings)
     source = analysis.left.source
     stage = read_stage(analysis.left)
@@ -120,10 +118,6 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
         stage = stage.on(nodes.Filter(stage.node.schema, stage.node.kind, stage.node, bound))
     elif source.is_table and not _enabled(settings, _TABLE_SCANS):
         raise _invalid("Missing WHERE clause", source)
-    if any(isinstance(i, Star) for i in analysis.select) and len(analysis.select) > 1:
-        raise StatementError(
-            "Pull queries only support wildcards in the projects if they are the only expression"
-        )
     chosen = choices(planning, stage, None)
     selected = [
         dataclasses.replace(s, column=_pulled(s.column, source))
@@ -134,16 +128,7 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
     project = nodes.Project(schema, source.kind, stage.node, tuple(selected))
     answer = prune(nodes.Answer(schema, source.kind, project, query.limit))
     assert isinstance(answer, nodes.Answer)
-    if source.is_table and isinstance(analysis.select[0], Star):
-        schema = Schema.of(_shown(column, source) for column in schema)
     return PullPlan(source, answer, schema, lookups)
-
-
-def _shown(column: Column, source: Source) -> Column:
-    """Among all columns of a table, those of headers are told as such."""
-    declared = source.schema.find(column.name)
-    is_header = declared is not None and declared.namespace is Namespace.HEADERS
-    return declared if declared is not None and is_header else column
 
 
 def _pulled(column: Column, source: Source) -> Column:
@@ -182,10 +167,6 @@ def _check(analysis: Analysis, settings: Mapping[str, str]) -> None:
         )
     if analysis.emit is not None:
         raise StatementError(f"Pull queries don't support EMIT clauses.{_HELP}")
-    selected = (i.expression for i in analysis.select if isinstance(i, Item))
-    where = () if analysis.where is None else (analysis.where,)
-    for clause, expressions in (("SELECT", selected), ("WHERE", where)):
-        _check_columns(clause, expressions)
 
 
 def _check_likes(condition: ast.Expression, source: Source) -> None:
@@ -198,20 +179,6 @@ def _check_likes(condition: ast.Expression, source: Source) -> None:
                     f"{base_name(column.type)}",
                     source,
                 )
-
-
-def _check_columns(clause: str, expressions: Iterable[ast.Expression]) -> None:
-    names = [
-        quote(column.name)
-        for expression in expressions
-        for column in column_refs(expression)
-        if column.name in (ROWPARTITION, ROWOFFSET)
-    ]
-    if names:
-        raise StatementError(
-            f"Pull queries don't support the following columns in {clause} clauses: "
-            f"{', '.join(names)}\n{_HELP}"
-        )
 
 
 def _invalid(message: str, source: Source | None) -> StatementError:

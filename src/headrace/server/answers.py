@@ -162,11 +162,8 @@ class ProtobufAnswer(StreamedAnswer):
 
 
 def shown_schema(query: RunningQuery) -> Schema:
-    """The schema of a header: a pull query marks columns of keys and headers, a push query does
-    not. Where header columns are marked, they stand before the value's, other than in rows."""
+    """The schema of a header, in the order of the rows: ksqlDB's Java client takes its columns
+    from there. A pull query marks the columns of the key, a push query does not."""
     if query.kind is QueryKind.PULL:
-        schema = query.schema
-        if not schema.headers:
-            return schema
-        return Schema((*schema.key, *schema.headers, *schema.value))
+        return query.schema
     return Schema.of(type(c)(c.name, c.type) for c in query.schema)
