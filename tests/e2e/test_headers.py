@@ -7,9 +7,11 @@ import struct
 from base64 import b64encode
 from dataclasses import replace
 
+import httpx
 import pytest
 from scene import record
 
+from headrace.client import ClientError
 from headrace.formats import FORMATS
 
 pytestmark = pytest.mark.heavy
@@ -28,6 +30,7 @@ EVENTS = [
     record({"ID": 3, "V": 30}, key="a", at=3000),
     record({"ID": 4, "V": 40}, key="b", headers=(("n", b"seven"), ("trace", b"t2")), at=4000),
 ]
+SAME = [EVENTS[0], EVENTS[2], EVENTS[0]]  # a list of headers comes twice
 PEOPLE = [
     record({"NAME": "Ann"}, key="a", headers=(("trace", b"p1"),), at=500),
     record({"NAME": "Bob"}, key="b", headers=(("trace", b"p2"),), at=600),
@@ -109,6 +112,39 @@ def test_creating_streams_with_header_columns_and_an_inferred_schema(scene):
     assert scene.push("SELECT A, B, H FROM INFERRED EMIT CHANGES LIMIT 1;", 1) == [(1, "x", [])]
 
 
+def test_creating_streams_with_header_columns_and_an_inferred_key(scene):
+    scene.topic("inferred_key")
+    scene.sql(
+        """
+        CREATE STREAM KEYED_WRITER (K BIGINT KEY, A INT, B STRING)
+          WITH (kafka_topic='inferred_key', format='AVRO');
+        INSERT INTO KEYED_WRITER (K, A, B) VALUES (7, 1, 'x');
+        """
+    )
+    (written,) = scene.records("inferred_key", 1)
+    scene.sql(
+        f"""CREATE STREAM INFERRED_KEY (H {HEADERS} HEADERS)
+              WITH (kafka_topic='inferred_key', format='AVRO');
+            CREATE STREAM INFERRED_TRACE (TRACE BYTES HEADER('trace'))
+              WITH (kafka_topic='inferred_key', format='AVRO');
+            CREATE TABLE INFERRED_TABLE (TRACE BYTES HEADER('trace'))
+              WITH (kafka_topic='inferred_key', format='AVRO');"""
+    )
+    fields = scene.client.describe("INFERRED_TABLE")["fields"]
+    assert {f["name"]: f.get("type") for f in fields} == {
+        "ROWKEY": "KEY",
+        "A": None,
+        "B": None,
+        "TRACE": "HEADER",
+    }
+    event = record(written.value, headers=(("trace", b"t9"),)) | {"key": written.key}
+    scene.write("inferred_key", event)
+    rows = scene.pull("SELECT ROWKEY, A, B, H FROM INFERRED_KEY;")
+    assert rows == [(7, 1, "x", []), (7, 1, "x", listed(event))]
+    rows = scene.pull("SELECT ROWKEY, A, B, TRACE FROM INFERRED_TRACE;")
+    assert rows == [(7, 1, "x", None), (7, 1, "x", b64(b"t9"))]
+
+
 REFUSED = [
     (
         "H ARRAY<BYTES> HEADERS",
@@ -186,6 +222,24 @@ def test_pull_queries_on_tables_may_select_headers(scene, sources):
     assert rows == [("Bob", listed(PEOPLE[1]))]
 
 
+def test_pull_queries_on_tables_may_select_everything(scene, sources):
+    """Names and rows are in the same order, in each form of an answer."""
+    for select, time in (("*", []), ("ROWTIME, *", [600])):
+        query = f"SELECT {select} FROM KNOWN WHERE K = 'b';"
+        expected = [*time, "b", "Bob", listed(PEOPLE[1])]
+        rows = scene.wait(lambda query=query: scene.pull(query), lambda rows: rows)
+        assert rows == [tuple(expected)]
+        names = ["ROWTIME", "K", "NAME", "H"][1 - len(time) :]
+        with scene.client.stream(query) as stream:
+            assert [c.name for c in stream.columns] == names
+        head, row = httpx.post(f"{scene.url}/query", json={"ksql": query}, timeout=60).json()
+        schema = head["header"]["schema"]
+        assert [schema.index(f"`{name}`") for name in names] == sorted(
+            schema.index(f"`{name}`") for name in names
+        )
+        assert row == {"row": {"columns": expected}}
+
+
 # ------------------------------------------------------------------- Tests for new functions
 
 
@@ -222,6 +276,31 @@ def test_inserting_values_into_header_columns_is_blocked(scene, sources):
 def test_inserting_a_selection_into_header_columns_is_blocked(scene, sources):
     told = scene.refused("INSERT INTO TRACED SELECT * FROM TRACED;")
     assert "Cannot insert into TRACED because it has header columns" in told
+    told = scene.refused("INSERT INTO TRACED SELECT K, ID, V, N FROM TRACED;")
+    assert "which the query selects: N. Select only the others: K, ID, V" in told
+
+
+def test_inserting_a_selection_into_the_other_columns_works(scene, sources):
+    """What is read from there again has no headers: none were written."""
+    scene.topic("filled")
+    scene.sql(
+        f"""
+        CREATE STREAM FILLED (K STRING KEY, TRACE BYTES HEADER('trace'), ID INT, V BIGINT)
+          WITH (kafka_topic='filled', value_format='JSON');
+        CREATE STREAM FILLED_ALL (K STRING KEY, H {HEADERS} HEADERS, ID INT, V BIGINT)
+          WITH (kafka_topic='filled', value_format='JSON');
+        """
+    )
+    into = "INSERT INTO FILLED SELECT K, ID, V + 1 AS V FROM TRACED WHERE TRACE IS NOT NULL;"
+    with scene.query(into):
+        written = scene.records("filled", 2)
+    assert [(r.key, json.loads(r.value), r.headers) for r in written] == [
+        (EVENTS[i - 1]["key"], {"ID": i, "V": i * 10 + 1}, ()) for i in (1, 4)
+    ]
+    assert [r.timestamp for r in written] == [1000, 4000]
+    rows = scene.pull("SELECT ID, V, TRACE FROM FILLED;")
+    assert rows == [(1, 11, None), (4, 41, None)]
+    assert scene.pull("SELECT ID, H FROM FILLED_ALL;") == [(1, []), (4, [])]
 
 
 def test_inserting_rows_into_header_columns_over_the_api_is_blocked(scene, sources):
@@ -307,20 +386,27 @@ def test_header_columns_can_be_used_with_the_command_line(scene):
 # ------------------------------------------------------------------ The feature flag, and cost
 
 
+def test_the_flag_is_the_servers(scene):
+    words = "Cannot override property 'ksql.headers.enabled'. It is the server's"
+    for statement in ("SET", "ALTER SYSTEM"):
+        assert words in scene.refused(f"{statement} 'ksql.headers.enabled'='true';")
+    assert words in scene.refused("SHOW STREAMS;", ksql__headers__enabled=True)
+    with pytest.raises(ClientError, match="Cannot override property"):
+        scene.push("SELECT * FROM PLAIN EMIT CHANGES;", 1, ksql__headers__enabled=True)
+    asked = httpx.get(f"{scene.url}/is_valid_property/ksql.headers.enabled", timeout=60)
+    assert asked.status_code == 400 and words in asked.json()["message"]
+    shell = scene.headrace("-e", "SET 'ksql.headers.enabled'='false'; SHOW STREAMS;")
+    assert shell.returncode != 0 and words in shell.stdout + shell.stderr
+
+
 def test_with_headers_disabled_new_sources_are_refused_and_existing_ones_go_on(
     scene, server, sources
 ):
-    """Existing ones go on after a restart, too."""
+    """Existing ones go on after a restart, too, and may be replaced."""
     from headrace.engine.engine import Engine
     from headrace.model.errors import HeadraceError
     from headrace.model.requests import Request
     from headrace.model.settings import Settings
-
-    told = scene.refused(
-        "CREATE STREAM OFF (H BYTES HEADER('h')) WITH (kafka_topic='events', value_format='JSON');",
-        ksql__headers__enabled=False,
-    )
-    assert "Cannot create STREAM because schema with headers columns is disabled." in told
 
     scene.topic("flagged")
     scene.write("flagged", record({"ID": 4}, key="d"))
@@ -352,6 +438,17 @@ def test_with_headers_disabled_new_sources_are_refused_and_existing_ones_go_on(
                     "WITH (kafka_topic='events', value_format='JSON');"
                 )
             )
+        second.execute(
+            Request(
+                """CREATE OR REPLACE STREAM ON_TIME
+                     (K STRING KEY, ID INT, V INT, W INT, T BYTES HEADER('trace'))
+                     WITH (kafka_topic='flagged', value_format='JSON');"""
+            )
+        )
+        answer = second.query(Request("SELECT ID, W, T FROM ON_TIME WHERE ID = 5;"))
+        assert [row.values for row in answer.next_batch(60)] == [[5, None, b"t5"]]
+        scene.write("flagged", record({"ID": 6}, key="f", headers=(("trace", b"t6"),), at=6000))
+        assert scene.values("STAYS", 3)[-1] == {"ID": 6, "V": None, "T": b64(b"t6")}
     finally:
         second.close()
 
@@ -364,15 +461,25 @@ STATELESS = {
     "FUNCTIONS": """CREATE STREAM FUNCTIONS AS SELECT K, ID,
         FROM_BYTES(H[1]->VALUE, 'utf8') AS FIRST, ARRAY_LENGTH(H) AS COUNTED,
         TRANSFORM(H, X => X->KEY) AS NAMES,
-        FILTER(H, X => X->KEY = 'trace') AS TRACES FROM EVENTS;""",
+        FILTER(H, X => X->KEY = 'trace') AS TRACES,
+        REDUCE(H, '', (S, X) => CONCAT(S, X->KEY, ';')) AS REDUCED FROM EVENTS
+        WHERE ARRAY_LENGTH(FILTER(H, X => X->KEY = 'nowhere')) = 0;""",
     "FILTERED": """CREATE STREAM FILTERED AS SELECT K, ID, V FROM TRACED
         WHERE FROM_BYTES(TRACE, 'utf8') = 't2';""",
     "NUMBERED": "CREATE STREAM NUMBERED AS SELECT K, ID, INT_FROM_BYTES(N) AS NUMBER FROM TRACED;",
     "CHECKED": "CREATE STREAM CHECKED AS SELECT K, ID, V FROM TRACED WHERE INT_FROM_BYTES(N) = 42;",
     "REKEYED": "CREATE STREAM REKEYED AS SELECT TRACE, ID, V FROM TRACED PARTITION BY TRACE;",
+    "REKEYED_BY_ALL": """CREATE STREAM REKEYED_BY_ALL WITH (key_format='JSON') AS
+        SELECT H, ID, V FROM SAME PARTITION BY H;""",
+    "ALL_PEOPLE": "CREATE TABLE ALL_PEOPLE AS SELECT * FROM PEOPLE;",
 }
 
 STATEFUL = {
+    "COUNTED_BY_ALL": """CREATE TABLE COUNTED_BY_ALL WITH (key_format='JSON') AS
+        SELECT H, COUNT(*) AS C, SUM(V) AS TOTAL FROM SAME GROUP BY H;""",
+    "JOINED_THREE": """CREATE STREAM JOINED_THREE AS
+        SELECT T.K AS K, T.ID, T.TRACE, P.TRACE, Q.H
+        FROM TRACED T JOIN PEOPLE P ON T.K = P.K JOIN KNOWN Q ON T.K = Q.K;""",
     "COUNTED": """CREATE TABLE COUNTED AS SELECT TRACE, COUNT(*) AS C FROM TRACED
         GROUP BY TRACE;""",
     "WINDOWED": """CREATE TABLE WINDOWED WITH (key_format='JSON') AS
@@ -394,8 +501,12 @@ def pipelines(scene, sources):
     """Persistent queries that use header columns in every clause; their ids by sink."""
     scene.topic("by_trace")
     scene.write("by_trace", record({"NAME": "first"}, key="p1"), record({"NAME": "2nd"}, key="p2"))
+    scene.topic("same")
+    scene.write("same", *SAME)
     scene.sql(
-        """
+        f"""
+        CREATE STREAM SAME (K STRING KEY, ID INT, V INT, H {HEADERS} HEADERS)
+          WITH (kafka_topic='same', value_format='JSON');
         CREATE STREAM TRACED_TOO (K STRING KEY, ID INT, V INT, TRACE BYTES HEADER('trace'))
           WITH (kafka_topic='events', value_format='JSON');
         CREATE TABLE PEOPLE_BY_TRACE (TRACE BYTES PRIMARY KEY, NAME STRING)
@@ -438,6 +549,7 @@ def test_queries_can_use_header_columns_in_functions_and_lambdas(scene, pipeline
             "COUNTED": len(e["headers"]),
             "NAMES": [k for k, _ in e["headers"]],
             "TRACES": [h for h in listed(e) if h["KEY"] == "trace"],
+            "REDUCED": "".join(f"{k};" for k, _ in e["headers"]),
         }
         for i, e in enumerate(EVENTS, 1)
     ]
@@ -463,6 +575,47 @@ def test_queries_can_use_header_columns_in_group_by(scene, pipelines):
         "Group-by column with index 0 resolved to null. "
         "The source row will be excluded from the table."
     }
+
+
+def test_the_whole_array_can_be_a_key(scene, pipelines):
+    """Each record's list of headers is a value like any other; none is an empty list."""
+    written = scene.records("REKEYED_BY_ALL", 3)
+    assert [json.loads(r.key) for r in written] == [listed(e) for e in SAME]
+    assert [r.headers for r in written] == [(), (), ()]
+    scene.drained(pipelines["COUNTED_BY_ALL"], "same")
+    rows = scene.wait(
+        lambda: scene.pull("SELECT H, C, TOTAL FROM COUNTED_BY_ALL;"), lambda rows: len(rows) == 2
+    )
+    assert sorted(rows, key=str) == sorted(
+        [(listed(SAME[0]), 2, 20), (listed(SAME[1]), 1, 30)], key=str
+    )
+
+
+def test_queries_can_use_header_columns_in_joins_of_many(scene, pipelines):
+    joined = sorted(scene.values("JOINED_THREE", 4), key=lambda v: v["ID"])
+    person = {p["key"]: p for p in PEOPLE}
+    assert joined == [
+        {
+            "ID": i,
+            "T_TRACE": last(e, "trace"),
+            "P_TRACE": last(person[e["key"]], "trace"),
+            "H": listed(person[e["key"]]),
+        }
+        for i, e in enumerate(EVENTS, 1)
+    ]
+
+
+def test_a_table_of_everything_includes_header_columns(scene, pipelines):
+    """They are columns of its value, and of what a pull query finds there."""
+    fields = scene.client.describe("ALL_PEOPLE")["fields"]
+    assert [(f["name"], f.get("type")) for f in fields] == [
+        ("K", "KEY"),
+        ("NAME", None),
+        ("TRACE", None),
+    ]
+    assert [r.headers for r in scene.records("ALL_PEOPLE", 2)] == [(), ()]
+    rows = scene.wait(lambda: scene.pull("SELECT * FROM ALL_PEOPLE;"), lambda rows: len(rows) == 2)
+    assert sorted(rows) == [("a", "Ann", b64(b"p1")), ("b", "Bob", b64(b"p2"))]
 
 
 def test_queries_can_use_header_columns_in_windows_and_having(scene, pipelines):
@@ -519,7 +672,9 @@ def test_new_functions_read_numbers_of_exact_length(scene, pipelines):
 # -------------------------------------- Sink topic headers are unaffected by these changes
 
 
-@pytest.mark.parametrize("sink", ["COPIED", "LISTED", "FUNCTIONS", "REKEYED", "JOINED"])
+@pytest.mark.parametrize(
+    "sink", ["COPIED", "LISTED", "FUNCTIONS", "REKEYED", "JOINED", "JOINED_THREE"]
+)
 def test_sink_topic_headers_are_unaffected(scene, pipelines, sink):
     assert [r.headers for r in scene.records(sink, 4)] == [()] * 4
 

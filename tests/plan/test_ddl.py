@@ -412,6 +412,26 @@ def test_headers_can_be_switched_off():
     catalog.plan("CREATE STREAM copy AS SELECT * FROM old;")
 
 
+def test_with_headers_off_a_source_is_replaced_by_one_with_the_header_columns_it_has():
+    catalog = Catalog()
+    catalog.run(
+        f"""CREATE STREAM old (h {ALL_HEADERS}, v INT) WITH ({JSON});
+            CREATE STREAM one (x BYTES HEADER('x'), v INT) WITH ({JSON});
+            CREATE STREAM none (v INT) WITH ({JSON});"""
+    )
+    catalog.settings = {"ksql.headers.enabled": "false"}
+    catalog.run(f"CREATE OR REPLACE STREAM old (h {ALL_HEADERS}, v INT, w INT) WITH ({JSON});")
+    assert [c.name for c in catalog.known["OLD"].schema] == ["H", "V", "W"]
+    for statement in (
+        f"CREATE OR REPLACE STREAM none (v INT, h {ALL_HEADERS}) WITH ({JSON});",
+        f"CREATE OR REPLACE STREAM one (x BYTES HEADER('z'), v INT) WITH ({JSON});",
+        f"CREATE OR REPLACE STREAM new (v INT, h {ALL_HEADERS}) WITH ({JSON});",
+        f"CREATE STREAM old (h {ALL_HEADERS}, v INT) WITH ({JSON});",
+    ):
+        with pytest.raises(StatementError, match="schema with headers columns is disabled"):
+            catalog.run(statement)
+
+
 # ---------------------------------------------------------------------------------------- ALTER
 
 

@@ -61,3 +61,57 @@ def test_what_is_refused(catalog, sql, message):
     with pytest.raises(StatementError) as refused:
         catalog.run(sql)
     assert message in str(refused.value)
+
+
+# -------------------------------------------------- INSERT INTO … SELECT with header columns
+
+
+@pytest.fixture
+def traced(catalog):
+    catalog.run(
+        """
+        CREATE STREAM TRACED (ID BIGINT KEY, TRACE BYTES HEADER('t'), NAME STRING, AMOUNT BIGINT,
+                              VERSION BYTES HEADER('v'))
+          WITH (KAFKA_TOPIC='traced', VALUE_FORMAT='JSON');
+        """
+    )
+    return catalog
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "SELECT ID, NAME, AMOUNT FROM S",
+        "SELECT ID, NAME, AMOUNT FROM TRACED",
+        "SELECT NAME, ID, AMOUNT FROM S WHERE PRICE > 1",
+    ],
+)
+def test_rows_are_inserted_into_the_columns_that_are_no_headers(traced, select):
+    planned = traced.plan(f"INSERT INTO TRACED {select};")
+    assert str(planned.node.schema) == "`ID` BIGINT KEY, `NAME` STRING, `AMOUNT` BIGINT"
+    assert isinstance(planned.node, nodes.Write)
+    assert planned.node.topic == "traced"
+
+
+@pytest.mark.parametrize(
+    ("select", "headers"),
+    [
+        ("SELECT * FROM TRACED", "TRACE, VERSION"),
+        ("SELECT ID, TRACE, NAME, AMOUNT FROM TRACED", "TRACE"),
+        ("SELECT ID, NAME, AMOUNT, CAST(NULL AS BYTES) AS VERSION FROM S", "VERSION"),
+    ],
+)
+def test_nothing_is_inserted_into_header_columns(traced, select, headers):
+    with pytest.raises(StatementError) as refused:
+        traced.plan(f"INSERT INTO TRACED {select};")
+    assert (
+        "Cannot insert into TRACED because it has header columns which the query selects: "
+        f"{headers}. Select only the others: ID, NAME, AMOUNT" in refused.value.message
+    )
+
+
+def test_what_does_not_fit_the_other_columns_is_told_without_the_headers(traced):
+    with pytest.raises(StatementError) as refused:
+        traced.plan("INSERT INTO TRACED SELECT ID, NAME FROM S;")
+    assert "Incompatible schema between results and sink." in refused.value.message
+    assert "Sink schema is `ID` BIGINT KEY, `NAME` STRING, `AMOUNT` BIGINT" in refused.value.message

@@ -210,8 +210,7 @@ _SETTINGS = (
         _boolean,
         True,
         "Whether new sources may have HEADERS or HEADER('key') columns. Existing ones go on "
-        "working.",
-        editable=True,
+        "working. It is the server's: clients cannot change it.",
     ),
     Setting(
         "ksql.output.topic.name.prefix",
@@ -581,7 +580,10 @@ def check_editable(name: str) -> None:
     known = SETTINGS.get(canonical(name))
     if known is not None:
         if not known.editable:
-            raise StatementError(f"Cannot override property '{name}'")
+            raise StatementError(
+                f"Cannot override property '{name}'. It is the server's: change it in the "
+                "server's properties, and start the server again."
+            )
         return
     if not passes_through(name) or name.startswith("spark."):
         raise StatementError(_UNKNOWN.format(name))

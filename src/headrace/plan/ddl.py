@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import (
-    RESERVED_COLUMNS,
     Column,
     Namespace,
     Schema,
@@ -24,6 +23,7 @@ from headrace.plan.properties import (
     timestamp_column,
     with_clause,
 )
+from headrace.plan.reserved import check_declared
 from headrace.plan.serdes import check_schema, declared_format
 from headrace.plan.view import CatalogView
 from headrace.plan.wording import at
@@ -38,16 +38,16 @@ def plan_create_source(
     kind = SourceKind.TABLE if isinstance(statement, ast.CreateTable) else SourceKind.STREAM
     clause = with_clause(statement.properties, DECLARED)
     topic, window = clause.topic, clause.window
-    _check_headers_enabled(statement, kind, settings)
     key = declared_format(statement, clause, "key", settings)
     value = declared_format(statement, clause, "value", settings)
     check_retention(clause, kind, windowed=False)
     schema = declared_schema(statement, kind, view.type)
+    existing = view.source(statement.name)
+    replaced = existing if statement.or_replace else None
+    _check_headers_enabled(schema, kind, replaced, settings)
     if kind is SourceKind.TABLE and not schema.key:
         raise _no_primary_key(statement.name, clause)
-    existing = view.source(statement.name)
     _check_replaceable(statement, kind, existing)
-    replaced = existing if statement.or_replace else None
     timestamp = timestamp_column(clause, schema)
     key_serde = serde_of(key, clause, "key", len(schema.key), settings, replaced=replaced)
     value_serde = serde_of(value, clause, "value", len(schema.value), settings, replaced=replaced)
@@ -135,10 +135,7 @@ def declared_schema(statement: ast.CreateSource, kind: SourceKind, types: TypeLo
 
 
 def _column(element: ast.TableElement, kind: SourceKind, types: TypeLookup) -> Column:
-    if element.name in RESERVED_COLUMNS:
-        raise StatementError(
-            f"'{element.name}' is a reserved column name. You cannot use it as a name for a column."
-        )
+    check_declared(element.name)
     type_ = resolve_type(element.type, types)
     match element.constraint:
         case None:
@@ -163,15 +160,14 @@ def _column(element: ast.TableElement, kind: SourceKind, types: TypeLookup) -> C
 
 
 def _check_headers_enabled(
-    statement: ast.CreateSource, kind: SourceKind, settings: Mapping[str, str]
+    schema: Schema, kind: SourceKind, replaced: Source | None, settings: Mapping[str, str]
 ) -> None:
-    """A server may be told to take no new header columns; sources that have them go on."""
+    """A server may be told to take no new header columns; sources that have them go on, and may
+    be replaced by ones that have no others."""
     if settings.get("ksql.headers.enabled", "true").lower() == "true":
         return
-    if any(
-        e.constraint is not None and e.constraint.kind in ast.HEADER_KINDS
-        for e in statement.elements
-    ):
+    known = () if replaced is None else replaced.schema.headers
+    if any(column not in known for column in schema.headers):
         raise StatementError(
             f"Cannot create {kind.value} because schema with headers columns is disabled."
         )

@@ -117,16 +117,13 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
             "Exception while preparing statement: "
             f"INSERT INTO can only be used to insert into a stream. {sink.name} is a table."
         )
-    if sink.schema.headers:
-        raise StatementError(
-            "Exception while preparing statement: "
-            f"Cannot insert into {sink.name} because it has header columns"
-        )
     if statement.query.limit is not None:
         raise StatementError("INSERT INTO statements don't support LIMIT clause.")
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_sources(analysis, statement.query.group_by is not None)
-    result = _plan(Planning(analysis, view, settings), _Sink(sink.name, sink.schema))
+    written = Schema((*sink.schema.key, *sink.schema.value))
+    result = _plan(Planning(analysis, view, settings), _Sink(sink.name, written))
+    _check_no_headers(sink, written, result.schema)
     if sink.read_only:
         raise StatementError(f"Cannot insert into read-only {sink.kind.value.lower()}: {sink.name}")
     if result.kind is not sink.kind:
@@ -134,7 +131,7 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
             f"Incompatible data sink and query result. Data sink ({sink.name}) type is "
             f"K{sink.kind.value} but select query result is K{result.kind.value}."
         )
-    return _planned(_write(_as_declared(result, sink.schema), sink), analysis)
+    return _planned(_write(_as_declared(result, written), sink), analysis)
 
 
 def plan_query(
@@ -265,6 +262,18 @@ def _write(node: nodes.Node, sink: Source) -> nodes.Write:
         timestamp=sink.timestamp,
         window=sink.window,
     )
+
+
+def _check_no_headers(sink: Source, written: Schema, result: Schema) -> None:
+    """Headers cannot be written (KLIP-57); a stream that has such columns can."""
+    headers = [c.name for c in sink.schema.headers if result.find(c.name) is not None]
+    if headers:
+        others = ", ".join(c.name for c in written)
+        raise StatementError(
+            "Exception while preparing statement: "
+            f"Cannot insert into {sink.name} because it has header columns which the query "
+            f"selects: {', '.join(headers)}. Select only the others: {others}"
+        )
 
 
 def _as_declared(node: nodes.Node, target: Schema) -> nodes.Node:
