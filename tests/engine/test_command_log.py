@@ -6,13 +6,17 @@ import json
 from dataclasses import replace
 
 import pytest
+from confluent_kafka import Producer, TopicPartition
 
 from headrace.catalog.catalog import Catalog
-from headrace.catalog.commands import Command
+from headrace.catalog.commands import Command, CommandLog, OutcomeUnknownError, topic_name
+from headrace.model.errors import UnavailableError
 from headrace.plan.ddl import plan_create_source
 from headrace.sql import ast
 from headrace.sql.parser import parse_statement
-from headrace.topics.records import Record
+from headrace.topics.admin import TopicAdmin
+from headrace.topics.client import KafkaConnection
+from headrace.topics.records import Record, RecordWriter
 
 
 def recorded(command: Command, offset: int) -> Command:
@@ -64,3 +68,96 @@ def test_a_command_of_a_time_without_settings_for_single_fields_keeps_its_form()
 def test_a_command_of_a_time_without_other_servers_counts():
     old = b'{"version": 1, "planVersion": 1, "statement": "DROP TYPE T;", "settings": {}}'
     assert Command.from_record(Record("log", 0, 3, 0, b"type/T/drop", old)).counts(2)
+
+
+# ------------------------------------------------------- an acknowledgement that is lost
+
+
+@pytest.fixture
+def kafka():
+    """librdkafka's own pretended Kafka."""
+    cluster = Producer({"bootstrap.servers": "pretended", "test.mock.num.brokers": 1})
+    (broker,) = cluster.list_topics(timeout=10).brokers.values()
+    cluster.list_topics(topic_name("default_"), timeout=10)  # makes it
+    yield KafkaConnection({"bootstrap.servers": f"{broker.host}:{broker.port}"}, timeout=3)
+    cluster.close()
+
+
+class Interrupted(RecordWriter):
+    """Writes, or not, and then loses the acknowledgement."""
+
+    lands = True
+
+    def write(self, record):
+        if self.lands:
+            super().write(record)
+        raise UnavailableError("Kafka does not answer")
+
+
+@pytest.fixture
+def log(kafka, monkeypatch):
+    def end(admin, name):
+        consumer = kafka.consumer()
+        try:
+            return {0: consumer.get_watermark_offsets(TopicPartition(name, 0), 3)[1]}
+        finally:
+            consumer.close()
+
+    # The pretended Kafka does not know the requests of admins.
+    monkeypatch.setattr(TopicAdmin, "ensure", lambda admin, spec: None)
+    monkeypatch.setattr(TopicAdmin, "begin_offsets", lambda admin, name: {0: 0})
+    monkeypatch.setattr(TopicAdmin, "end_offsets", end)
+    made = CommandLog(kafka, "default_")
+    made.open()
+    yield made
+    made.close()
+
+
+def test_a_command_that_landed_is_found_though_its_acknowledgement_was_lost(log, kafka):
+    twin = Command("stream/S/create", "CREATE STREAM S (A INT);", number=0, after=-1)
+    assert log.append(twin).sequence == 0
+    log._writer.close()
+    log._writer = Interrupted(kafka)
+    landed = log.append(replace(twin, number=1))
+    assert landed.sequence == 1  # the one of another author, which reads the same, is not it
+
+
+def test_a_command_that_did_not_land_is_refused(log, kafka):
+    log.append(Command("stream/S/create", "CREATE STREAM S (A INT);", number=0))
+    log._writer.close()
+    log._writer = Interrupted(kafka)
+    log._writer.lands = False
+    with pytest.raises(UnavailableError) as failure:
+        log.append(Command("stream/S/create", "CREATE STREAM S (A INT);", number=1))
+    assert not isinstance(failure.value, OutcomeUnknownError)
+
+
+def test_while_kafka_is_away_nobody_can_tell(log, kafka, monkeypatch):
+    log._writer.close()
+    log._writer = Interrupted(kafka)
+
+    def away(admin, name):
+        raise UnavailableError("Kafka does not answer")
+
+    monkeypatch.setattr(TopicAdmin, "begin_offsets", away)
+    with pytest.raises(OutcomeUnknownError, match="may still count"):
+        log.append(Command("stream/S/create", "CREATE STREAM S (A INT);", number=0))
+
+
+def test_writers_are_idempotent_whatever_the_user_sets_for_producers(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "headrace.topics.client.Producer", lambda config, logger: made.append(config)
+    )
+    careless = {
+        "bootstrap.servers": "somewhere:9092",
+        "acks": "1",
+        "retries": "0",
+        "max.in.flight.requests.per.connection": "100",
+        "enable.idempotence": "false",
+    }
+    RecordWriter(KafkaConnection(careless))
+    (config,) = made
+    assert config["enable.idempotence"] is True
+    assert config["acks"] == "all"
+    assert not {"retries", "max.in.flight.requests.per.connection"} & set(config)

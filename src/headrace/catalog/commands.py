@@ -12,14 +12,19 @@ it was made for. Records that are not ours or are damaged are reported and passe
 from __future__ import annotations
 
 import json
+import logging
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
+from headrace.model.errors import UnavailableError
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.client import KafkaConnection
 from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+
+LOG = logging.getLogger(__name__)
 
 FORMAT_VERSION = 1
 
@@ -38,7 +43,7 @@ class Command:
     `starts` where that begins to read, by topic and partition. `sequence` is its offset, `number`
     the one it was planned with. `after` is the last command that counted when it was planned, -1
     for none; a command without it always counts. `creates` describes the source it makes, in case
-    the statement can no longer be planned."""
+    the statement can no longer be planned. `token` tells it from any other of the same words."""
 
     id: str
     statement: str
@@ -51,6 +56,7 @@ class Command:
     after: int | None = None
     text: str | None = None
     creates: Mapping[str, Any] | None = None
+    token: str | None = None
 
     def counts(self, last: int) -> bool:
         """Whether it does, if `last` is the last one before it that does."""
@@ -69,6 +75,7 @@ class Command:
                 "after": self.after,
                 "text": self.text,
                 "creates": self.creates,
+                "token": self.token,
             }
         ).encode()
 
@@ -100,6 +107,7 @@ class Command:
                 after=number_or_none(body.get("after")),
                 text=body.get("text"),
                 creates=body.get("creates"),
+                token=body.get("token"),
             )
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(f"it is not a command ({e!r})") from None
@@ -118,6 +126,10 @@ def topic_name(service_id: str) -> str:
     return f"_headrace-{service_id}_command_topic"
 
 
+class OutcomeUnknownError(UnavailableError):
+    """Whether a command stands in the log cannot be told now."""
+
+
 class CommandLog:
     """Appends and replays commands; one partition, kept for ever."""
 
@@ -133,10 +145,39 @@ class CommandLog:
         self._writer = RecordWriter(self._connection)
 
     def append(self, command: Command) -> Command:
-        """Writes the command and returns it with its sequence number; it may be void."""
+        """Writes the command and returns it with its sequence number; it may be void.
+
+        If Kafka does not say that it has it, it is looked for: what landed counts, whatever
+        became of the acknowledgement. Raises OutcomeUnknownError if nobody can tell.
+        """
         assert self._writer is not None
-        record = NewRecord(self.topic, key=command.id.encode(), value=command.to_bytes())
-        return replace(command, sequence=self._writer.write(record).offset)
+        named = replace(command, token=uuid.uuid4().hex)
+        record = NewRecord(self.topic, key=named.id.encode(), value=named.to_bytes())
+        try:
+            return replace(named, sequence=self._writer.write(record).offset)
+        except UnavailableError as failure:
+            # The writer has given up by now: what it had sent is ahead of what is asked here.
+            found = self._landed(named)
+            if found is None:
+                raise
+            LOG.warning(
+                "The command log has %s, though Kafka did not say so: %s", named.id, failure
+            )
+            return found
+
+    def _landed(self, command: Command) -> Command | None:
+        """The command as it stands in the log, if it does."""
+        reader = RecordReader(self._connection)
+        try:
+            entries = list(map(_entry, reader.read(self.topic, {0: command.number or 0})))
+        except UnavailableError as failure:
+            raise OutcomeUnknownError(
+                f"{failure}. The statement may still count: it is in the command log, or it is "
+                "not, as SHOW STREAMS, SHOW TABLES and SHOW QUERIES will tell once Kafka answers."
+            ) from failure
+        return next(
+            (e for e in entries if isinstance(e, Command) and e.token == command.token), None
+        )
 
     def replay(self) -> Iterator[Entry]:
         """Everything that is there."""

@@ -202,7 +202,7 @@ class RowStream:
         self._encoder = encoder
         self._wrote = wrote
         self._topic = encoder.topic
-        self._producer = connection.producer()
+        self._producer = connection.idempotent_producer()
         self._failure: KafkaError | None = None
         self._last: dict[int, int] = {}
         schema = encoder.source.schema

@@ -33,6 +33,19 @@ SILENCE = frozenset(
 )
 
 
+# Of a producer's settings, those by which a user may have given up idempotence, in all spellings.
+_NOT_IDEMPOTENT = frozenset(
+    {
+        "acks",
+        "request.required.acks",
+        "retries",
+        "message.send.max.retries",
+        "max.in.flight",
+        "max.in.flight.requests.per.connection",
+    }
+)
+
+
 class UnknownTopicError(HeadraceError):
     """A topic that is not there."""
 
@@ -74,10 +87,19 @@ class KafkaConnection:
 
     def producer(self, **settings: str | int | bool) -> Producer:
         """A producer that partitions as the Java client does. Keywords: `linger_ms=0`, …"""
+        return self._producer(self._translated.for_producer() | _dotted(settings))
+
+    def idempotent_producer(self, **settings: str | int | bool) -> Producer:
+        """One whose retries neither write a record twice nor change the order. What the user has
+        set for producers gives way where it would forbid that."""
+        given = {**self._translated.for_producer(), **_dotted(settings)}
+        kept = {k: v for k, v in given.items() if k not in _NOT_IDEMPOTENT}
+        return self._producer({**kept, "enable.idempotence": True, "acks": "all"})
+
+    def _producer(self, settings: Mapping[str, str | int | bool]) -> Producer:
         defaults = {"partitioner": "murmur2_random", "linger.ms": "5"}
-        config = defaults | self._translated.for_producer() | _dotted(settings)
         with self.reaching("a producer"):
-            return Producer(config | {"error_cb": self._note}, logger=LOG)
+            return Producer(defaults | dict(settings) | {"error_cb": self._note}, logger=LOG)
 
     def consumer(self, **settings: str | int | bool) -> Consumer:
         """A consumer that only reads: it joins no group and commits nothing."""

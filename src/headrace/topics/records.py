@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from threading import Event
 from types import TracebackType
 from typing import Self, cast
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicAdmin
@@ -21,6 +22,7 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 BATCH = 1000
 POLL_SECONDS = 0.1
+GIVE_UP_SECONDS = 2.0
 # News that need no answer: the client goes on by itself.
 PASSING = SILENCE | {KafkaError._PARTITION_EOF, KafkaError._MAX_POLL_EXCEEDED}
 
@@ -69,9 +71,9 @@ class RecordWriter:
         self._connection = connection
         timeout = int(connection.timeout * 1000)
         given = connection.settings.get("delivery.timeout.ms")
-        self._producer: Producer = connection.producer(
-            **({"delivery_timeout_ms": timeout} if given is None else {}) | settings
-        )
+        self._settings = {**({"delivery_timeout_ms": timeout} if given is None else {}), **settings}
+        self._renewing = threading.Lock()
+        self._producer = connection.idempotent_producer(**self._settings)
         self._epoch: EpochProducer | None = None
 
     def write(self, record: NewRecord) -> Written:
@@ -97,11 +99,15 @@ class RecordWriter:
 
     def _write_run(self, records: Iterable[NewRecord]) -> list[Written]:
         deliveries: list[_Delivery] = []
+        producer = self._producer
         for record in records:
             delivery = _Delivery(record.topic)
-            self._produce(record, delivery)
+            self._produce(producer, record, delivery)
             deliveries.append(delivery)
-        self._producer.flush(self._connection.timeout)
+        # Longer than the client tries: what it gives up on is not written afterwards.
+        producer.flush(self._connection.timeout + GIVE_UP_SECONDS)
+        if any(d.error is not None and d.error.fatal() for d in deliveries):
+            self._renew(producer)
         for delivery in deliveries:
             if delivery.error is not None:
                 raise self._failure(delivery.error, delivery.topic)
@@ -126,27 +132,37 @@ class RecordWriter:
     ) -> None:
         self.close()
 
-    def _produce(self, record: NewRecord, delivery: _Delivery) -> None:
+    def _renew(self, failed: Producer) -> None:
+        """Replaces a producer that has lost its place in the order of its records: it would refuse
+        all others."""
+        with self._renewing:
+            if self._producer is failed:
+                self._producer = self._connection.idempotent_producer(**self._settings)
+
+    def _produce(self, producer: Producer, record: NewRecord, delivery: _Delivery) -> None:
         deadline = time.monotonic() + self._connection.timeout
         while True:
             try:
-                with self._connection.reaching(record.topic):
-                    self._producer.produce(
-                        record.topic,
-                        value=record.value,
-                        key=record.key,
-                        headers=list(record.headers) or None,
-                        timestamp=_timestamp(record),
-                        partition=-1 if record.partition is None else record.partition,
-                        on_delivery=delivery.report,
-                    )
+                producer.produce(
+                    record.topic,
+                    value=record.value,
+                    key=record.key,
+                    headers=list(record.headers) or None,
+                    timestamp=_timestamp(record),
+                    partition=-1 if record.partition is None else record.partition,
+                    on_delivery=delivery.report,
+                )
             except BufferError:
                 # The local queue is full: let deliveries finish, then try again.
                 if time.monotonic() > deadline:
                     raise self._connection.unavailable("its queue stays full") from None
-                self._producer.poll(POLL_SECONDS)
+                producer.poll(POLL_SECONDS)
                 continue
-            self._producer.poll(0)
+            except KafkaException as failure:
+                if failure.args[0].fatal():
+                    self._renew(producer)
+                raise self._failure(failure.args[0], record.topic) from failure
+            producer.poll(0)
             return
 
     def _failure(self, error: KafkaError, topic: str) -> HeadraceError:
