@@ -24,6 +24,7 @@ from headrace.spark.program import Context, lower_node
 from headrace.spark.sink import SinkTarget, write_to_kafka
 from headrace.spark.stateful import native_candidate, remembers
 from headrace.spark.topics import Offsets, consumer_options, read_topic, stream_topic
+from headrace.spark.torn import mend
 
 # Where to start in each topic.
 Starts = Mapping[str, Offsets]
@@ -117,6 +118,21 @@ def taken_over(world: World, node: n.Node, starts: Starts, checkpoint: str) -> S
     return {**starts, **{t: reached[name] for t, name in topics.items() if name in reached}}
 
 
+def mend_checkpoint(world: World, query_id: str, settings: Settings, checkpoint: str) -> None:
+    """Before anything reads a query's checkpoint: lets go of what a power cut has torn."""
+
+    def written(spark_id: str) -> int:
+        group = f"{_transactions(world, query_id)}-{spark_id}"
+        return max(world.admin.group_offsets(group), default=0)
+
+    mend(checkpoint, written if exactly_once(settings) else None)
+
+
+def _transactions(world: World, query_id: str) -> str:
+    """The prefix that ksqlDB's ids have too, so that access rules fit."""
+    return f"_confluent-ksql-{world.service_id}query_{query_id}"
+
+
 def persistent_program(
     world: World,
     query_id: str,
@@ -133,8 +149,7 @@ def persistent_program(
         tuple(sorted(world.producer_settings().items())),
         processing_log.topic(world),
         processing_log.skipped_topic(world, settings),
-        # The prefix that ksqlDB's ids have too, so that access rules fit.
-        f"_confluent-ksql-{world.service_id}query_{query_id}" if exactly_once(settings) else None,
+        _transactions(world, query_id) if exactly_once(settings) else None,
         0 if node.window is None else node.window.width,
     )
     context = context_for(

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 
 from headrace.engine.losses import Reader
 from headrace.engine.queries import PersistentQuery
-from headrace.engine.running import Program, Starts, exactly_once, persistent_program
+from headrace.engine.running import (
+    Program,
+    Starts,
+    exactly_once,
+    mend_checkpoint,
+    persistent_program,
+)
 from headrace.engine.world import World
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
@@ -40,6 +46,7 @@ class Starting:
     ) -> Program:
         node, settings = planned.node, Settings(self.settings)
         assert isinstance(node, n.Write)
+        mend_checkpoint(world, self.id, settings, checkpoint)
         topics = [source.topic for source in n.sources(node)]
         reader = Reader(self.id, checkpoint, topics, self.starts, exactly_once(settings), self.life)
         reading = reader.settle(world, accept, self.log)

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import TypeVar
 
 from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -118,9 +119,10 @@ class TopicAdmin:
             found[name] = (str(told.topic_id), Topic(name, replicas))
         return found
 
-    def exists(self, name: str) -> bool:
+    def exists(self, name: str, timeout: float | None = None) -> bool:
+        """`timeout`: how long to wait at most, if not as long as for anything else."""
         try:
-            self.describe(name)
+            self._describe(name, timeout)
         except UnknownTopicError:
             return False
         return True
@@ -202,6 +204,15 @@ class TopicAdmin:
         listing = self._finish("*", lambda: self._client.list_consumer_groups())
         return sorted(group.group_id for group in listing.valid)
 
+    def group_offsets(self, group: str) -> list[int]:
+        """The offsets that a consumer group has committed, of all partitions."""
+        request = [ConsumerGroupTopicPartitions(group)]
+        found = self._finish(
+            group,
+            lambda: self._client.list_consumer_group_offsets(request, require_stable=True)[group],
+        )
+        return [p.offset for p in found.topic_partitions or () if p.offset >= 0]
+
     def readers(self) -> dict[str, dict[str, int]]:
         """By topic, the consumer groups that read it, and how many consumers each has there."""
         readers: dict[str, dict[str, int]] = {}
@@ -253,11 +264,13 @@ class TopicAdmin:
                         raise
                 time.sleep(0.02)
 
-    def _describe(self, name: str) -> TopicDescription:
+    def _describe(self, name: str, timeout: float | None = None) -> TopicDescription:
         # Not by `list_topics(name)`: that has a broker which creates topics on sight create it.
         wanted = TopicCollection([name])
+        patience = self._connection.timeout if timeout is None else timeout
         found: TopicDescription = self._finish(
-            name, lambda: self._client.describe_topics(wanted)[name]
+            name,
+            lambda: self._client.describe_topics(wanted, request_timeout=patience)[name],
         )
         return found
 
