@@ -12,9 +12,15 @@ import pytest
 from headrace.cli.main import main
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
-from headrace.server.launch import LaunchOptions, RunningServer
+from headrace.server.launch import LaunchOptions, RunningServer, _check_atomic
 from headrace.spark.package import DIRECTORY, dependencies, required, write_package
-from headrace.spark.session import _brought, facing, is_local
+from headrace.spark.session import (
+    FILE_MANAGER_SETTING,
+    _brought,
+    _java_options,
+    facing,
+    is_local,
+)
 
 
 def test_the_package_is_importable_where_it_is_unpacked(tmp_path):
@@ -80,6 +86,18 @@ def test_other_machines_need_a_kafka_that_they_reach(tmp_path, master):
     assert f"The executors of {master} cannot reach the embedded broker" in told
 
 
+@pytest.mark.parametrize("state_dir", ["s3a://bucket/state", "gs://bucket/state"])
+def test_states_need_atomic_renames(tmp_path, state_dir):
+    told = refused(tmp_path, {"state.dir": state_dir})
+    assert f"state.dir is {state_dir}, but" in told and "cannot rename files atomically" in told
+
+
+def test_whoever_brings_a_class_that_needs_no_rename_may_use_s3():
+    _check_atomic("s3a://bucket/state", Settings({FILE_MANAGER_SETTING: "some.FileManager"}))
+    for fine in ("", "/state", "file:///state", "hdfs://name/state", "abfss://c@a/state"):
+        _check_atomic(fine, Settings({}))
+
+
 def refused(folder: Path, settings: dict[str, str]) -> str:
     """Why a server does not start; then it has left nothing behind."""
     with pytest.raises(HeadraceError) as failure:
@@ -92,3 +110,19 @@ def test_buckets_are_at_least_one():
     assert Settings({"state.buckets": "64"})["ksql.streams.state.buckets"] == 64
     with pytest.raises(HeadraceError, match="Value must be at least 1"):
         Settings({"state.buckets": "0"})
+
+
+def test_java_options_of_the_user_come_after_ours():
+    ours = {
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError",
+        "spark.executor.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+    }
+    assert _java_options(ours, {"spark.driver.extraJavaOptions": "-Xmx9g"}) == {
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -Xmx9g"
+    }
+    # Java does not start with two collectors.
+    collector = {"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}
+    assert _java_options(ours, collector) == {
+        "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -XX:+UseG1GC"
+    }
+    assert _java_options(ours, {}) == {}

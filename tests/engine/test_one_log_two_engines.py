@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.catalog.commands import OutcomeUnknownError
 from headrace.engine.engine import Engine
 from headrace.engine.world import World
 from headrace.model.errors import HeadraceError
@@ -244,6 +245,23 @@ def test_the_end_of_the_service_is_the_end_for_all(service):
     service.settled()
     assert run(b, COPY) == run(a, COPY) == "The server is already shut down"
     assert list(b.catalog.sources()) == []
+
+
+def test_what_was_made_for_a_command_of_unknown_outcome_stays(service):
+    a, _ = service.engines
+    run(a, ORDERS)
+    append = service.log.append
+
+    def lose_the_acknowledgement(command):
+        append(command)
+        raise OutcomeUnknownError("Kafka does not answer. The statement may still count")
+
+    service.log.append = lose_the_acknowledgement
+    assert "may still count" in run(a, COPY)
+    service.log.append = append
+    assert service.topics.deleted == []
+    for catalog in service.settled():
+        assert [s.name for s in catalog.sources()] == ["ORDERS", "COPY"]
 
 
 # --------------------------------------------------------------------------------- warnings

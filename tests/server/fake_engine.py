@@ -236,7 +236,8 @@ class FakeEngine:
         return e.ServerInfo("0.1.0", "cluster", "default_")
 
     def health(self):
-        return e.Health({"metastore": True, "kafka": self.healthy, "commandRunner": True})
+        kafka = e.HealthPart(None if self.healthy else "nobody answers")
+        return e.Health({"metastore": e.HealthPart(), "kafka": kafka})
 
     def is_ready(self):
         return self.ready

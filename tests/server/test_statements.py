@@ -122,7 +122,8 @@ def test_info_and_health(http, engine):
     engine.healthy = False
     sick = http.get("/healthcheck")
     engine.healthy = True
-    assert (sick.status_code, sick.json()["details"]["kafka"]) == (503, {"isHealthy": False})
+    told = {"isHealthy": False, "reason": "nobody answers"}
+    assert (sick.status_code, sick.json()["details"]["kafka"]) == (503, told)
     assert http.get("/clusterStatus").json()["clusterStatus"]["127.0.0.1:8088"]["hostAlive"]
     assert http.get("/v1/metadata/id").json()["scope"]["clusters"]["kafka-cluster"] == "cluster"
     assert http.get("/").headers["location"] == "/info"

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from headrace.model.errors import UnavailableError
 from headrace.topics.admin import TopicAdmin, TopicSpec
-from headrace.topics.broker import EmbeddedBroker, start_time
+from headrace.topics.broker import EmbeddedBroker, Leftover, start_time
 from headrace.topics.client import KafkaConnection
 from headrace.topics.jars import Jars
 from headrace.topics.records import NewRecord, RecordReader, RecordWriter
@@ -133,3 +134,38 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, jars: Jars) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UnavailableError, match="choose a directory that can be written"):
         EmbeddedBroker(tmp_path / "file" / "kafka", jars=jars).start()
+
+
+def test_a_kept_broker_comes_back_with_what_it_has_taken(tmp_path: Path, jars: Jars) -> None:
+    with EmbeddedBroker(tmp_path / "kafka", jars=jars) as broker:
+        kafka = connect(broker.bootstrap_servers)
+        TopicAdmin(kafka).create(TopicSpec("orders"))
+        stopping = threading.Event()
+        keeper = threading.Thread(target=broker.keep, args=(stopping,))
+        keeper.start()
+        try:
+            with RecordWriter(kafka, delivery_timeout_ms=60_000) as writer:
+                writer.write(NewRecord("orders", value=b"before"))
+                first = broker.pid
+                assert first is not None and broker.failure is None
+                os.kill(first, signal.SIGKILL)
+                await_death(first)
+                writer.write(NewRecord("orders", value=b"after"))
+            assert broker.pid not in (None, first)
+            assert [r.value for r in RecordReader(kafka).read("orders")] == [b"before", b"after"]
+        finally:
+            stopping.set()
+            keeper.join()
+    assert broker.failure is not None
+
+
+def test_the_broker_of_a_program_that_ran_in_this_process_before_is_a_leftover(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "broker.pid"
+    Leftover.write(file, os.getpid())
+    own = Leftover.read(file)
+    assert own is not None and own.owner_lives
+    file.write_text(file.read_text().replace(own._program, "another"))
+    before = Leftover.read(file)
+    assert before is not None and not before.owner_lives

@@ -26,4 +26,4 @@ def run(args: argparse.Namespace) -> int:
     read_statements(args.file)  # a mistake is told before anything is started
     options = start.launch_options(args)
     options["settings"] = {**options["settings"], "ksql.queries.file": str(args.file)}
-    return serve(LaunchOptions(**options))
+    return serve(LaunchOptions(**options), again=start.command_line)

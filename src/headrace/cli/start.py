@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from headrace.cli.properties import read_properties
 from headrace.model.pairs import add_pairs
+
+# The options that say where a part of the server listens, by the part.
+_PORTS = {"--port": "server", "--kafka-port": "kafka", "--registry-port": "registry"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -72,4 +76,15 @@ def run(args: argparse.Namespace) -> int:
     from headrace.server.launch import LaunchOptions
     from headrace.server.run import serve
 
-    return serve(LaunchOptions(**launch_options(args)))
+    return serve(LaunchOptions(**launch_options(args)), again=command_line)
+
+
+def command_line(addresses: Mapping[str, str]) -> list[str]:
+    """What starts this server again, on the ports that it has now."""
+    told = [*sys.orig_argv]
+    for option, part in _PORTS.items():
+        # Kafka's address has no scheme, and may be a list if it is not ours.
+        _, _, port = addresses.get(part, "").rpartition(":")
+        if port.isdecimal():
+            told += [option, port]
+    return told

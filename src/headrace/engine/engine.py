@@ -11,10 +11,11 @@ from functools import partial
 
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
-from headrace.catalog.commands import Command, CommandLog, Entry, Unreadable
+from headrace.catalog.commands import Command, CommandLog, Entry, OutcomeUnknownError, Unreadable
 from headrace.engine import processing_log, telling
 from headrace.engine.changes import Change, Intent, is_change, plan_change
 from headrace.engine.following import Following
+from headrace.engine.health import HealthWatch
 from headrace.engine.heartbeat import Heartbeat, beats_topic
 from headrace.engine.identity import Identity
 from headrace.engine.inserts import Inserts, RowStream
@@ -76,11 +77,19 @@ class Engine:
     """One per server. Statements that change something run one at a time.
 
     Other servers of the same service change the same catalog, through the command log; one of all
-    runs the queries (docs/design/0004-several-servers.md).
+    runs the queries (docs/design/0004-several-servers.md). `lost` is told if Spark is gone, without
+    which an engine is of no use any more.
     """
 
-    def __init__(self, world: World, addresses: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        addresses: Mapping[str, str] | None = None,
+        lost: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         self.world = world
+        self._lost = lost
+        self.watch: HealthWatch
         self.addresses = dict(addresses or {})
         self.catalog = Catalog()
         self.log = CommandLog(
@@ -137,11 +146,31 @@ class Engine:
         self.queries.open()
         self._following.keep_role()
         self._topic_watch.open()
+        self._watch()
         made = processing_log.stream_statement(self.world)
         if made is not None:
             self.execute(Request(made))
 
+    def _watch(self) -> None:
+        self.watch = HealthWatch(self.world, self.log.topic, self.queries, self._spark_lost)
+        self.watch.add("commandRunner", self._command_runner)
+        for part in (self.heartbeat, self.queries, self.tails, self._topic_watch):
+            self.watch.watch(part.thread.name, part.thread)
+        self.watch.watch("lease", self._following.role)
+        self.watch.open()
+
+    def _command_runner(self) -> str | None:
+        if self._terminated:
+            return "The cluster is terminated."
+        return self._following.commands.failure
+
+    def _spark_lost(self, reason: str) -> None:
+        LOG.error("%s: no query can run here any more", reason)
+        self.heartbeat.resign()
+        self._lost(reason)
+
     def close(self) -> None:
+        self.watch.close()
         self.pushes.close()
         self.tails.close()
         self.inserts.close()
@@ -343,6 +372,8 @@ class Engine:
             before = self._topics()
             try:
                 entity = self._attempts(parsed, session, provisioned)
+            except OutcomeUnknownError:
+                raise  # it may count: what was made for it stays
             except BaseException:
                 provisioned.undo(keep=self._topics() - before)
                 raise
@@ -558,12 +589,8 @@ class Engine:
         )
 
     def health(self) -> Health:
-        try:
-            kafka = self.world.admin.exists(self.log.topic)
-        except HeadraceError:
-            kafka = False
-        running = self._following.is_alive and not self._terminated
-        return Health({"metastore": True, "kafka": kafka, "commandRunner": running})
+        """Answers at once, from what was found out in the background."""
+        return self.watch.health()
 
     def degraded(self) -> Mapping[str, str]:
         """By query, or command that makes none: what cannot run now, and why."""

@@ -696,20 +696,38 @@ class ServerInfo(Wire):
 
 
 @dataclass(frozen=True)
-class Health(Wire):
-    """`/healthcheck`: the parts by name (`metastore`, `kafka`, `commandRunner`), and the whole."""
+class HealthPart:
+    """A part of the server, and why it is unwell if it is. One that does not count may be so
+    without the server being unhealthy."""
 
-    parts: Mapping[str, bool]
+    reason: str | None = None
+    counts: bool = True
+
+    @property
+    def is_healthy(self) -> bool:
+        return self.reason is None
+
+    def to_json(self) -> dict[str, Json]:
+        told: dict[str, Json] = {"isHealthy": self.is_healthy}
+        return told if self.reason is None else {**told, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Health(Wire):
+    """`/healthcheck`: the parts by name (`metastore`, `kafka`, `commandRunner`, …), and the
+    whole."""
+
+    parts: Mapping[str, HealthPart]
     server_state: str = "READY"
 
     @property
     def is_healthy(self) -> bool:
-        return all(self.parts.values())
+        return all(part.is_healthy for part in self.parts.values() if part.counts)
 
     def to_json(self) -> dict[str, Json]:
         return {
             "isHealthy": self.is_healthy,
-            "details": {name: {"isHealthy": ok} for name, ok in self.parts.items()},
+            "details": {name: part.to_json() for name, part in self.parts.items()},
             "serverState": self.server_state,
         }
 

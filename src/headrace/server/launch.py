@@ -6,11 +6,14 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from headrace.engine.engine import Engine
+from headrace.engine.supervised import SupervisedThread
 from headrace.engine.world import World
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
@@ -21,7 +24,7 @@ from headrace.server.app import build_app
 from headrace.server.http import HttpServer
 from headrace.server.page import PAGES
 from headrace.server.settings import Listener, ServerSettings
-from headrace.spark.session import facing, is_local, start_session
+from headrace.spark.session import FILE_MANAGER_SETTING, facing, is_local, start_session
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
@@ -32,6 +35,7 @@ from headrace.topics.registry.embedded import EmbeddedRegistry
 
 LOG = logging.getLogger(__name__)
 
+MOST_BACKOFF = 10.0
 SERVER_PORT, KAFKA_PORT, REGISTRY_PORT = 8088, 9092, 8081
 Progress = Callable[[str], None]
 
@@ -52,11 +56,21 @@ class LaunchOptions:
 
 
 class RunningServer:
-    """Broker and registry (unless external ones are named), Spark, engine and REST API."""
+    """Broker and registry (unless external ones are named), Spark, engine and REST API.
 
-    def __init__(self, options: LaunchOptions, progress: Progress = lambda text: None) -> None:
+    `lost` is told, with the reason, when a part is gone that only a new server can bring back.
+    """
+
+    def __init__(
+        self,
+        options: LaunchOptions,
+        progress: Progress = lambda text: None,
+        lost: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         self._options = options
         self._progress = progress
+        self._lost = lost
+        self._kept: dict[str, _Kept] = {}
         self._parts = ExitStack()
         self.addresses: dict[str, str] = {}
         self.engine: Engine
@@ -108,6 +122,7 @@ class RunningServer:
             kafka_port = _port(options.kafka_port, KAFKA_PORT, "Kafka")
             broker = EmbeddedBroker(options.data_dir / "kafka", kafka_port, jars)
             self._parts.enter_context(broker)
+            self._keep("embeddedBroker", broker)
             external = broker.bootstrap_servers
         self.addresses["kafka"] = external
         connection = KafkaConnection({**settings.client(), "bootstrap.servers": external})
@@ -118,6 +133,7 @@ class RunningServer:
             registry_port = _port(options.registry_port, REGISTRY_PORT, "the schema registry")
             registry = EmbeddedRegistry(connection, registry_port, served.hosts)
             self._parts.enter_context(registry)
+            self._keep("embeddedRegistry", registry)
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
@@ -138,10 +154,12 @@ class RunningServer:
             data_dir=options.data_dir,
             cluster_id=admin.cluster_id(),
         )
-        self.engine = engine = Engine(world, self.addresses)
+        self.engine = engine = Engine(world, self.addresses, self._lost)
         tell("Replaying statements")
         engine.open()
         self._parts.callback(engine.close)
+        for name, kept in self._kept.items():
+            engine.watch.add(name, partial(_failure, *kept))
         if statements is not None:
             tell(f"Running the statements of {file}")
             headless.apply(engine, statements, tell)
@@ -152,9 +170,23 @@ class RunningServer:
         self.addresses["server"] = engine.addresses["server"] = http.url
         LOG.info("Listening: %s", self.addresses)
 
+    def _keep(self, name: str, part: EmbeddedBroker | EmbeddedRegistry) -> None:
+        """Has a thread bring it back when it dies."""
+        thread = SupervisedThread(name, lambda: part.keep(thread.stopping), most=MOST_BACKOFF)
+        thread.start()
+        self._parts.callback(thread.stop)
+        self._kept[name] = (part, thread)
+
     def stop(self) -> None:
         """Ends what was started, last first; running micro-batches finish."""
         self._parts.close()
+
+
+_Kept = tuple[EmbeddedBroker | EmbeddedRegistry, SupervisedThread]
+
+
+def _failure(part: EmbeddedBroker | EmbeddedRegistry, thread: SupervisedThread) -> str | None:
+    return part.failure or thread.failure
 
 
 def _port(given: int | None, default: int, purpose: str) -> int:
@@ -166,6 +198,7 @@ def _port(given: int | None, default: int, purpose: str) -> int:
 def _state_dir(settings: Settings, data_dir: Path) -> str:
     """Where states go. On a cluster that is no matter of course, nor is a Kafka to be reached."""
     told = settings.text("state.dir")
+    _check_atomic(told or "", settings)
     master = settings.spark().get("spark.master", "local")
     if is_local(master):
         return told or str(data_dir.resolve() / "state")
@@ -180,6 +213,23 @@ def _state_dir(settings: Settings, data_dir: Path) -> str:
             "a path that this machine and all of theirs can write."
         )
     return told
+
+
+# Of Hadoop's file systems, those whose rename is atomic.
+_ATOMIC = frozenset({"", "file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "abfs", "abfss", "ofs"})
+
+
+def _check_atomic(state_dir: str, settings: Settings) -> None:
+    """Refuses what would lose a checkpoint sooner or later."""
+    scheme = urlsplit(state_dir).scheme
+    if scheme not in _ATOMIC and FILE_MANAGER_SETTING not in settings.spark():
+        raise HeadraceError(
+            f"state.dir is {state_dir}, but {scheme} cannot rename files atomically, which "
+            "checkpoints rely on: choose a path on a local disk, NFS or HDFS, or set "
+            f"{FILE_MANAGER_SETTING} to a class that writes each file in one request (for s3a, "
+            "with spark-hadoop-cloud among spark.jars, it is "
+            "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager)."
+        )
 
 
 def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:

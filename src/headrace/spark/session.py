@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
 from headrace.spark.lookups import know_classes
 from headrace.spark.package import DIRECTORY, write_package
 from headrace.spark.pools import ALLOCATIONS
+
+FILE_MANAGER_SETTING = "spark.sql.streaming.checkpointFileManagerClass"
 
 # What Headrace relies on; a user's `spark.*` settings may add to these but not change their sense.
 _SEMANTICS = {
@@ -97,8 +100,12 @@ _DEFAULTS = {
 }
 
 # Java leaves methods of 8 kB interpreted; those that Spark makes of many columns are larger, and
-# six times slower so.
-_JAVA_OPTIONS = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods"
+# six times slower so. A JVM without memory would go on with threads missing: it ends instead, and
+# begins anew.
+_JAVA_OPTIONS = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods -XX:+ExitOnOutOfMemoryError"
+
+_DRIVER_JAVA = "spark.driver.extraJavaOptions"
+_EXECUTOR_JAVA = "spark.executor.extraJavaOptions"
 
 # If the driver does all the work: sized to the machine.
 _HERE = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
@@ -107,7 +114,7 @@ _HERE = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
 # this number cannot.
 _ON_CLUSTER = {
     "spark.sql.shuffle.partitions": str(DEFAULT_BUCKETS),
-    "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+    _EXECUTOR_JAVA: _JAVA_OPTIONS,
 }
 
 _LOG4J = """\
@@ -153,11 +160,11 @@ def start_session(
     master = settings.get("spark.master", _DEFAULTS["spark.master"])
     local = is_local(master)
     address = "127.0.0.1" if local else facing(master)
-    merged = {
+    ours = {
         **_DEFAULTS,
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.local.dir": str(work_dir / "tmp"),
-        "spark.driver.extraJavaOptions": (
+        _DRIVER_JAVA: (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={work_dir} "
             f"-Djava.net.preferIPv6Addresses=false {_JAVA_OPTIONS}"
         ),
@@ -165,7 +172,11 @@ def start_session(
         "spark.driver.extraClassPath": os.pathsep.join(paths),
         **_placed(address),
         **(_HERE if local else _ON_CLUSTER),
+    }
+    merged = {
+        **ours,
         **settings,
+        **_java_options(ours, settings),
         **({} if local else _brought(settings, paths, work_dir)),
         **_SEMANTICS,
     }
@@ -193,6 +204,18 @@ def _start_java(settings: Mapping[str, str]) -> None:
         if not sounds_secret(name):
             told.set(name, value)
     SparkContext._ensure_initialized(conf=told)
+
+
+def _java_options(ours: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Ours, and the user's after them, which win."""
+    joined = {}
+    for name in (_DRIVER_JAVA, _EXECUTOR_JAVA):
+        if name in ours and name in settings:
+            kept = ours[name]
+            if re.search(r"-XX:\+Use\w+GC", settings[name]):  # Java refuses to be told of two
+                kept = kept.replace("-XX:+UseParallelGC ", "")
+            joined[name] = f"{kept} {settings[name]}"
+    return joined
 
 
 def _placed(address: str | None) -> dict[str, str]:

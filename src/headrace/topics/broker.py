@@ -1,6 +1,7 @@
 """The embedded broker: one real Kafka node as a child process, for a machine that has no Kafka.
 
-Its life hangs on two things that end with the server however the server ends. A pipe: a shell
+It is started again when it dies (`keep`). Its life hangs on two things that end with the server
+however the server ends. A pipe: a shell
 beside the broker waits on it and stops the broker, cleanly, when the server is gone. A file lock
 on the directory: the broker inherits it, so it is held until the last process is gone and no
 second broker ever starts on the same data.
@@ -11,10 +12,12 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
+import logging
 import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -29,8 +32,15 @@ from headrace.topics.jars import Jars, ensure_jars
 from headrace.topics.java import find_java
 from headrace.topics.ports import LOOPBACK, free_port, is_free, require_free
 
+LOG = logging.getLogger("headrace.broker")
+
 START_SECONDS = 60
 STOP_SECONDS = 20
+WATCH_SECONDS = 0.25
+
+# Of this program, as the system's pid and start time tell only of the process it runs in: a server
+# that starts anew does so in the same one.
+_PROGRAM = uuid.uuid4().hex
 
 # The client compiler alone: in short runs on two cores (2 x 600k records) the broker then took
 # about half the CPU time, which Spark gets. What C2 wins in a long run has not been measured.
@@ -155,6 +165,20 @@ class EmbeddedBroker:
         except BaseException:
             self.stop()
             raise
+
+    def keep(self, stopping: threading.Event) -> None:
+        """Starts it again on the same port whenever it ends, until `stopping` is set; raises if it
+        cannot be started."""
+        while not stopping.wait(WATCH_SECONDS):
+            if not self.running:
+                LOG.error("The embedded Kafka broker has ended: it starts again")
+                self.start()
+                LOG.warning("The embedded Kafka broker runs again")
+
+    @property
+    def failure(self) -> str | None:
+        """Why it does not serve right now; None if it does."""
+        return None if self.running else "The broker's process has ended"
 
     def stop(self) -> None:
         """Stops the broker and waits until it is gone."""
@@ -323,11 +347,14 @@ class EmbeddedBroker:
 class Leftover:
     """What the pid file says of a broker: which process it is, and which server owned it."""
 
-    def __init__(self, broker: int, broker_start: str, owner: int, owner_start: str) -> None:
+    def __init__(
+        self, broker: int, broker_start: str, owner: int, owner_start: str, program: str = ""
+    ) -> None:
         self.broker = broker
         self.owner = owner
         self._broker_start = broker_start
         self._owner_start = owner_start
+        self._program = program
 
     @staticmethod
     def write(file: Path, broker: int) -> None:
@@ -339,6 +366,7 @@ class Leftover:
                     "broker_start": start_time(broker) or "",
                     "owner": owner,
                     "owner_start": start_time(owner) or "",
+                    "program": _PROGRAM,
                 }
             )
         )
@@ -352,6 +380,8 @@ class Leftover:
 
     @property
     def owner_lives(self) -> bool:
+        if self.owner == os.getpid() and self._program != _PROGRAM:
+            return False  # this process ran another program then
         return start_time(self.owner) == self._owner_start
 
     def end(self, number: signal.Signals) -> None:

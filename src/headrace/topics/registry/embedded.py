@@ -18,6 +18,7 @@ from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.log import RegistryLog, TopicLog
 
 LOG = logging.getLogger("headrace.registry")
+WATCH_SECONDS = 0.25
 # More than a record of the topic that keeps schemas can hold.
 LARGEST_BODY = 2 * 1024 * 1024
 
@@ -37,6 +38,7 @@ class EmbeddedRegistry:
         self._port = port
         self._server: _Server | None = None
         self._registry: SchemaRegistry | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def registry(self) -> SchemaRegistry:
@@ -72,9 +74,27 @@ class EmbeddedRegistry:
         server.api = RegistryApi(self._registry)
         server.callers = self._callers
         self._server = server
-        threading.Thread(
+        self._port = server.server_port
+        self._serve(server)
+
+    def _serve(self, server: _Server) -> None:
+        self._thread = threading.Thread(
             target=server.serve_forever, args=(0.05,), name="headrace-registry", daemon=True
-        ).start()
+        )
+        self._thread.start()
+
+    def keep(self, stopping: threading.Event) -> None:
+        """Serves on whenever its thread has ended, until `stopping` is set."""
+        while not stopping.wait(WATCH_SECONDS):
+            if self._server is not None and self.failure is not None:
+                LOG.error("The thread of the embedded schema registry has ended: it starts again")
+                self._serve(self._server)
+
+    @property
+    def failure(self) -> str | None:
+        """Why it does not serve right now; None if it does."""
+        serving = self._thread is not None and self._thread.is_alive()
+        return None if serving else "The registry's thread has ended"
 
     def stop(self) -> None:
         if self._server is not None:
