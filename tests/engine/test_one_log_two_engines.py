@@ -287,3 +287,26 @@ def test_a_topic_with_records_keeps_their_form(service):
     first.execute(Request(wrapped))
     service.topics.end_offsets = lambda name: {0: 3}  # whoever reads the log later asks no more
     assert [catalog.source("S").value.wrap for catalog in service.settled()] == [True, True]
+
+
+def test_a_server_is_ready_once_queries_run_somewhere(service, monkeypatch):
+    """As a follower, when another server runs them; else when it has started each itself."""
+    a, _ = service.engines
+    a.execute(Request("CREATE STREAM o (x INT) WITH (kafka_topic='orders', value_format='JSON');"))
+    a.execute(Request("CREATE STREAM p AS SELECT * FROM o;"))
+    assert not a.is_ready()  # nobody runs it
+    monkeypatch.setattr(a.heartbeat, "holding", lambda: "another", raising=False)
+    assert a.is_ready()
+    monkeypatch.setattr(a.heartbeat, "holds", lambda: True, raising=False)
+    assert not a.is_ready()  # it has just become this server's task
+    a.queries.active = True
+    (query,) = a.queries
+    assert not a.is_ready()  # not started yet
+    query.retry_at = time.monotonic()
+    assert a.is_ready()  # it failed: somebody has to be able to mend it
+    query.retry_at, query.streaming = None, object()
+    assert a.is_ready()
+    query.streaming = None
+    a.queries.active = False
+    a._terminated = True
+    assert not a.is_ready()
