@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,6 +60,10 @@ _SHAPES: dict[str, Callable[[int], str]] = {
     "v": lambda n: r"[A-Za-z][A-Za-z0-9_/]*",
     "V": lambda n: r"[A-Za-z][A-Za-z0-9_/+:-]*|[+-]\d{1,2}(?::?\d{2}){0,2}",
 }
+
+
+# How many fields whose length the pattern leaves open may follow each other.
+MOST_OPEN = 3
 
 
 def _number(least: int, most: int) -> str:
@@ -120,7 +124,33 @@ def parser(pattern: str) -> Parser:
     for part in groups:
         if part.letter not in _SHAPES:
             raise ValueError(f"Pattern letter is not supported for parsing: {part.letter}")
+    if _is_ambiguous(parts):
+        raise ValueError(f"Pattern has more than {MOST_OPEN} fields of any length in a row")
     return Parser(pattern, re.compile(_regex(parts), re.IGNORECASE), groups)
+
+
+def _is_ambiguous(parts: tuple[Element, ...]) -> bool:
+    """Whether a text could be divided among the fields in so many ways that to try them all takes
+    for ever. Java would divide it in one, in which the first field takes everything."""
+    row = zones = 0
+    for part in _flat(parts):
+        match part:
+            case Text(text):
+                row = row if text.isalnum() else 0
+            case Letter(letter, count):
+                row += any(sign in _SHAPES[letter](count) for sign in ",*")
+                zones += letter in "zvV"
+        if row > MOST_OPEN or zones > MOST_OPEN:
+            return True
+    return False
+
+
+def _flat(parts: tuple[Element, ...]) -> Iterator[Element]:
+    for part in parts:
+        if isinstance(part, Optional):
+            yield from _flat(part.elements)
+        else:
+            yield part
 
 
 def _regex(parts: tuple[Element, ...]) -> str:
@@ -425,7 +455,8 @@ def simple_parser(pattern: str) -> Parser:
         else:
             follower = tokens[index + 1][1] if index + 1 < len(tokens) else None
             adjacent = follower is not None and follower in _SIMPLE_NUMBERS
-            shown += rf"\s*(\d{{1,{len(whole)}}})" if adjacent else r"\s*(\d+)"
+            # Possessive: Java takes as many digits as it can, and never goes back.
+            shown += rf"\s*+(\d{{1,{len(whole)}}}+)" if adjacent else r"\s*+(\d++)"
     return Parser(pattern, re.compile(shown, re.IGNORECASE), tuple(groups))
 
 
