@@ -10,6 +10,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from headrace.model.errors import UnavailableError
@@ -173,3 +174,45 @@ def test_schemas_survive_in_kafka(kafka: KafkaConnection, admin: TopicAdmin) -> 
         assert client.register("orders-value", ONE) == id_
         assert registry.registry.level("orders-value") == "FULL"
         assert client.register("orders-value", TWO) == id_ + 1
+
+
+def _schema(text: str, kind: str = "AVRO") -> bytes:
+    return json.dumps({"schema": text, "schemaType": kind}).encode()
+
+
+DEEP = 10_000
+HOSTILE: dict[str, bytes] = {
+    "brackets": b"[" * 1_000_000,
+    "arrays": b"[" + b"[]," * 500_000 + b"[]]",
+    "brackets in a schema": _schema("[" * 500_000),
+    "arrays of arrays": _schema('{"type":"array","items":' * DEEP + '"int"' + "}" * DEEP),
+    "fields of one name": _schema(
+        '{"type":"record","name":"r","fields":['
+        + ",".join('{"name":"f","type":"int"}' for _ in range(DEEP))
+        + "]}"
+    ),
+    "deep objects": _schema('{"properties":{"a":' * DEEP + "{}" + "}}" * DEEP, "JSON"),
+    "open comments": _schema("/*" * 400_000, "PROTOBUF"),
+    "open quotes": _schema("'" * 800_000, "PROTOBUF"),
+    "open messages": _schema('syntax="proto3";' + "message A {" * DEEP, "PROTOBUF"),
+    "a long number": _schema('syntax="proto3"; message A { int32 a = ' + "9" * 9999, "PROTOBUF"),
+    "a reference of a long number": json.dumps(
+        {"schema": '"int"', "references": [{"name": "a", "subject": "b", "version": "9" * 9999}]}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_schemas_are_refused(name: str) -> None:
+    with EmbeddedRegistry(MemoryLog()) as registry:
+        answer = httpx.post(f"{registry.url}/subjects/s/versions", content=HOSTILE[name])
+        assert 400 <= answer.status_code < 500, answer.text[:200]
+
+
+@pytest.mark.parametrize(
+    "path", ["/schemas/ids/{}", "/subjects/s/versions/{}", "/subjects?limit={}", "/{}"]
+)
+def test_numbers_without_end(path: str) -> None:
+    with EmbeddedRegistry(MemoryLog()) as registry:
+        answer = httpx.get(registry.url + path.format("9" * 5000))
+        assert 400 <= answer.status_code < 500, answer.text[:200]

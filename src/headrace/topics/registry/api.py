@@ -24,6 +24,7 @@ from headrace.topics.registry.schema import (
 )
 
 LOG = logging.getLogger("headrace.registry")
+_MOST_DIGITS = 18
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
@@ -56,7 +57,7 @@ class Request:
     @property
     def id(self) -> int:
         text = self.path["id"]
-        if not text.isascii() or not text.isdigit():
+        if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
             raise RegistryError(404, "HTTP 404 Not Found")
         return int(text)
 
@@ -118,7 +119,7 @@ class RegistryApi:
         except UnavailableError as failure:
             return error_answer(500, f"Error in the backend data store: {failure}", 50001)
         except Exception:
-            LOG.exception("%s %s failed", method, target)
+            LOG.exception("%s %s failed", method, target[:200])
             return error_answer(500, "Internal Server Error")
 
     def _handle(self, method: str, target: str, body: bytes) -> Any:

@@ -516,7 +516,7 @@ APPLY: dict[str, Callable[[SchemaRegistry, dict[str, Any], dict[str, Any] | None
 def parse_version(text: str) -> int:
     if text == "latest" or text == str(LATEST_VERSION):
         return LATEST_VERSION
-    if text.isascii() and text.isdigit() and 1 <= int(text) < 2**31:
+    if text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) < 2**31:
         return int(text)
     raise refusals.invalid_version(text)
 

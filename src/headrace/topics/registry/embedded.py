@@ -147,7 +147,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self._send(refused)
             return
         length = self.headers.get("Content-Length", "0")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST_BODY:
             self.close_connection = True
             self.send_error(413)
             return
