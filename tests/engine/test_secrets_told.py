@@ -11,12 +11,14 @@ from asking import ask
 from pyspark import SparkContext
 from pyspark.core import context
 
+from headrace.engine.connect import ConnectWorker
 from headrace.engine.engine import _recorded
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.spark.session import start_session
 from headrace.sql.parser import parse_statement
 from headrace.topics import settings
+from headrace.topics.registry.client import HttpRegistry
 from headrace.topics.settings import client_settings
 
 SECRETS = {
@@ -97,3 +99,14 @@ def test_sparks_jvm_is_started_without_secrets(monkeypatch, tmp_path):
         start_session([], {**spark, "spark.driver.memory": "3g"}, tmp_path)
     assert seen["spark.driver.memory"] == "3g"
     assert not set(seen) & set(SECRETS) and "hunter2" not in str(seen)
+
+
+def test_addresses_in_errors_have_no_passwords():
+    registry = HttpRegistry("http://me:hunter2@127.0.0.1:1")
+    with pytest.raises(HeadraceError, match="does not answer") as caught:
+        registry.subjects()
+    assert "hunter2" not in caught.value.message
+    worker = ConnectWorker("http://me:hunter2@127.0.0.1:1")
+    with pytest.raises(HeadraceError, match="does not answer") as caught:
+        worker.connectors()
+    assert "hunter2" not in caught.value.message

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from headrace.model.errors import HeadraceError, UnavailableError
+from headrace.model.secrets import without_login
 from headrace.model.settings import Settings
 
 TIMEOUT_SECONDS = 5.0
@@ -84,7 +85,7 @@ class ConnectWorker:
             except httpx.HTTPError as e:
                 if attempt == ATTEMPTS:
                     raise UnavailableError(
-                        f"Kafka Connect at {self._url} does not answer: {e}"
+                        f"Kafka Connect at {without_login(self._url)} does not answer: {e}"
                     ) from e
             else:
                 passing = answer.status_code == CONFLICT or answer.status_code >= 500

@@ -18,6 +18,7 @@ from headrace.engine.world import World
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
+from headrace.model.secrets import without_login
 from headrace.model.settings import Settings
 from headrace.server import headless
 from headrace.server.app import build_app
@@ -168,7 +169,8 @@ class RunningServer:
         http.start()
         self._parts.callback(http.stop)
         self.addresses["server"] = engine.addresses["server"] = http.url
-        LOG.info("Listening: %s", self.addresses)
+        listening = {part: without_login(url) for part, url in self.addresses.items()}
+        LOG.info("Listening: %s", listening)
 
     def _keep(self, name: str, part: EmbeddedBroker | EmbeddedRegistry) -> None:
         """Has a thread bring it back when it dies."""

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from headrace.model.errors import UnavailableError
+from headrace.model.secrets import without_login
 from headrace.topics.registry.api import CONTENT_TYPE, RegistryApi
 from headrace.topics.registry.core import SchemaRegistry
 from headrace.topics.registry.schema import (
@@ -185,7 +186,9 @@ class HttpRegistry(_Calls):
                     reason = f"status {answer.status_code} {answer.text[:200]}"
                     continue
                 return _result(answer)
-        raise UnavailableError(f"The schema registry at {self.url} does not answer: {reason}")
+        raise UnavailableError(
+            f"The schema registry at {without_login(self.url)} does not answer: {reason}"
+        )
 
 
 class InMemoryRegistry(_Calls):
