@@ -77,9 +77,8 @@ test-cluster: setup
 	@$(BIN)/pytest -m heavy tests/cluster
 
 # ksqlDB's own cases, where they lie beside the project: all that expect an error, and a sample of
-# the others on a real broker. They assume that ksqlDB writes single values as records.
-CASES := $(BIN)/headrace test --set ksql.persistence.wrap.single.values=true \
-  --gaps conformance/gaps.toml
+# the others on a real broker. gaps.toml says which fail, and what settings they assume.
+CASES := $(BIN)/headrace test --gaps conformance/gaps.toml
 
 conformance-sample: .venv/.ready
 	@if test -d $(CONFORMANCE); then \

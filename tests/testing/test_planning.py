@@ -135,6 +135,13 @@ def test_a_listed_case_that_is_not_there_fails_the_run(run, tmp_path, capsys):
     assert "does not exist: cases.json: another" in capsys.readouterr().out
 
 
+def test_a_list_of_gaps_may_say_what_its_cases_assume(run, tmp_path):
+    path = tmp_path / "gaps.toml"
+    path.write_text('[settings]\n"ksql.persistence.wrap.single.values" = "true"\n')
+    source = {"name": "C", "type": "stream", "valueFeatures": []}
+    assert run(case(post={"sources": [source]}), "--gaps", str(path))[1][0]["result"] == "passed"
+
+
 def test_a_gap_needs_a_reason(run, tmp_path, capsys):
     path = tmp_path / "gaps.toml"
     path.write_text('[[gap]]\nkind = "notyet"\ncases = []\n')

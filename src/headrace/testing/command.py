@@ -65,7 +65,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ext", type=Path, metavar="DIR", default=Path("ext"), help="your functions (default: ext)"
     )
     add_pairs(parser, "--set", help="a setting that all cases run under, as of the server")
-    parser.add_argument("--gaps", type=Path, metavar="FILE", help="cases that are known to fail")
+    parser.add_argument(
+        "--gaps",
+        type=Path,
+        metavar="FILE",
+        help="cases that are known to fail, and the settings that the cases assume",
+    )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the results as JSON")
     parser.add_argument(
         "--jobs", type=int, metavar="N", default=os.cpu_count() or 2, help="cases at a time"
@@ -78,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
         for problem in load_extensions(folder, REGISTRY):
             console.print(str(problem), style="red", markup=False)
     loaded = _load(args)
-    gaps = Gaps(read_gaps(args.gaps) if args.gaps else ())
-    settings = Settings(TEST_SETTINGS, dict(args.set))
+    gaps = read_gaps(args.gaps) if args.gaps else Gaps()
+    settings = Settings(TEST_SETTINGS, {**gaps.settings, **dict(args.set)})
     cases = [c for c in loaded if SELECTIONS[args.select](c) and _wanted(c, args.filter)]
     cases = _sampled(cases, args.sample)
     if not cases:

@@ -1,11 +1,16 @@
 """The list of known gaps: exact, so that nothing fails unnoticed and nothing stays listed.
 
 ```toml
+[settings]
+"ksql.persistence.wrap.single.values" = "true"
+
 [[gap]]
 kind = "notyet"
 reason = "why"
 cases = ["query/file.json: name of the case"]
 ```
+
+`settings`: what the cases assume of the server.
 
 `notimpl`: not implemented. `notyet`: implemented in part. `never`: will not be, and the reason
 says what is right instead.
@@ -14,7 +19,7 @@ says what is right instead.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,7 +52,7 @@ def _same_file(one: str, other: str) -> bool:
     return a[-shared:] == b[-shared:]
 
 
-def read_gaps(path: Path) -> list[Gap]:
+def read_gaps(path: Path) -> Gaps:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
@@ -64,7 +69,7 @@ def read_gaps(path: Path) -> list[Gap]:
             if not colon:
                 raise HeadraceError(f"{path}: a case is named 'file: name', not '{label}'")
             gaps.append(Gap(file, name, kind, reason))
-    return gaps
+    return Gaps(gaps, {name: str(value) for name, value in data.get("settings", {}).items()})
 
 
 @dataclass(frozen=True)
@@ -90,9 +95,11 @@ class Judged:
 
 
 class Gaps:
-    """Finds a case's gap fast, and knows those that no case belongs to."""
+    """Finds a case's gap fast, and knows those that no case belongs to. `settings` are what the
+    cases assume of the server."""
 
-    def __init__(self, gaps: Iterable[Gap] = ()) -> None:
+    def __init__(self, gaps: Iterable[Gap] = (), settings: Mapping[str, str] | None = None) -> None:
+        self.settings = dict(settings or {})
         self._by_name: dict[str, list[Gap]] = {}
         for gap in gaps:
             self._by_name.setdefault(gap.name, []).append(gap)
