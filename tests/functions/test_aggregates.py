@@ -91,6 +91,8 @@ def steps_of(name, columns, literals=(), config=None) -> Steps:
 def run(steps: Steps, rows, state=None):
     state = steps.initialize() if state is None else state
     for row in rows:
+        if hasattr(steps, "arrival"):
+            steps.arrival += 1
         state = steps.add(state, *row)
     return state
 
@@ -322,11 +324,19 @@ def test_by_offset():
 
 def test_by_offset_sessions_merge_in_the_order_of_arrival():
     latest = steps_of("LATEST_BY_OFFSET", (t.INTEGER,))
-    early, late = latest.add(None, 1), latest.add(None, 2)
+    latest.arrival = 1
+    early = latest.add(None, 1)
+    latest.arrival = 2
+    late = latest.add(None, 2)
     assert latest.result(latest.merge(late, early)) == 2
+    assert latest.newest(late) == 2
     earliest = steps_of("EARLIEST_BY_OFFSET", (t.INTEGER,), (2,))
-    early, late = earliest.add([], 1), earliest.add([], 2)
+    earliest.arrival = 1
+    early = earliest.add([], 1)
+    earliest.arrival = 2
+    late = earliest.add([], 2)
     assert earliest.result(earliest.merge(late, early)) == [1, 2]
+    assert earliest.newest(late) == 2
 
 
 def test_deviations():

@@ -2,6 +2,9 @@ import random
 
 from kernel_feeding import Count, Last, Runner
 
+from headrace.functions.declare import CallContext
+from headrace.functions.registry import REGISTRY
+from headrace.model.types import INTEGER
 from headrace.spark.kernels.session import SessionAggregate, SessionWindow
 from headrace.spark.kernels.steps import Call
 
@@ -137,3 +140,39 @@ def test_sessions_merged_elsewhere_are_not_merged_again():
     here.restored(0, [("a", 0, 5)])
     r.kernel = here
     assert r.feed(row("a", 1, 7)) == [(("a", 0, 5), None, 5), (("a", 0, 7), (3,), 7)]
+
+
+def by_offset(*functions, **options):
+    context = CallContext((INTEGER,), INTEGER, (None,))
+    calls = [
+        Call(f, REGISTRY.find(f, f"{f}(A)").step(context), (0,))
+        for f in functions or ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
+    ]
+    return runner(calls=tuple(calls), grace=1000, **options)
+
+
+def test_merged_sessions_know_which_row_came_first():
+    r = by_offset()
+    r.feed(row("a", 1, 15))
+    r.reopen()
+    r.feed(row("a", 2, 0))
+    r.reopen()
+    assert r.feed(row("a", None, 8))[-1] == (("a", 0, 15), (1, 2), 15)
+    assert r.feed(row("a", 3, 30), row("a", None, 22))[-1] == (("a", 0, 30), (1, 3), 30)
+
+
+def test_rows_that_come_again_leave_the_same_state():
+    rows = [row(f"k{i % 3}", i, 25 * (i % 7)) for i in range(40)]
+    first, again = by_offset(), by_offset()
+    for at in range(0, 40, 5):
+        first.feed(*rows[at : at + 5])
+        again.feed(*rows[at : at + 5])
+        again.reopen()
+    assert first.store.tables[0].data == again.store.tables[0].data
+
+
+def test_closed_sessions_leave_no_number_behind():
+    r = runner(gap=10, grace=10, calls=by_offset().spec.calls)
+    for i in range(100):
+        r.feed(row(f"k{i}", 1, i * 100))
+    assert len(r.kernel._arrivals) == 1

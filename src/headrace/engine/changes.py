@@ -42,6 +42,9 @@ class Outside(Protocol):
     def check_sink(self, sink: Source) -> None:
         """Refuses a sink that does not fit the schemas which its statement names."""
 
+    def check_query(self, query: NewQuery) -> None:
+        """Refuses a query that could not keep what its settings promise."""
+
     def partitions(self, topic: str) -> int | None: ...
 
     def has_records(self, topic: str) -> bool: ...
@@ -127,6 +130,8 @@ def plan_change(
         _check_forms(catalog.source(change.creates.name), change.creates, outside)
         if change.creates.is_sink:
             outside.check_sink(change.creates)
+    if change.starts is not None:
+        outside.check_query(change.starts)
     return replace(change, warnings=(*resolved.warnings, *change.warnings))
 
 

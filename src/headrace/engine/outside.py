@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.engine.changes import Change
+from headrace.engine.changes import Change, NewQuery
 from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
+from headrace.engine.running import exactly_once
 from headrace.engine.world import World
+from headrace.model.settings import Settings
 from headrace.model.sources import Source
+from headrace.plan.repeatable import check_repeatable
 from headrace.sql import ast
+
+
+def check_promises(query: NewQuery) -> None:
+    """Refuses a query that could not keep what its settings promise."""
+    if exactly_once(Settings(query.settings)):
+        check_repeatable(query.planned.node)
 
 
 class LiveOutside:
@@ -24,6 +33,9 @@ class LiveOutside:
 
     def check_sink(self, sink: Source) -> None:
         check_named_schemas(sink, self._world.registry)
+
+    def check_query(self, query: NewQuery) -> None:
+        check_promises(query)
 
     def partitions(self, topic: str) -> int | None:
         admin = self._world.admin
@@ -60,6 +72,9 @@ class RecordedOutside:
         return Resolved(statement)
 
     def check_sink(self, sink: Source) -> None:
+        pass
+
+    def check_query(self, query: NewQuery) -> None:
         pass
 
     def partitions(self, topic: str) -> int | None:

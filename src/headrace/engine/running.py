@@ -16,6 +16,7 @@ from headrace.formats.base import Format, Layout, Side
 from headrace.model.settings import Settings
 from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
+from headrace.plan.repeatable import repeatable
 from headrace.spark.checkpoint import batch_offsets, positions
 from headrace.spark.entries import EntryWriter
 from headrace.spark.failures import log_failures
@@ -143,6 +144,9 @@ def persistent_program(
     hope: Hope = NO_HOPE,
 ) -> Program:
     """With `hope` it may fail with HopeLostError, and is faster if it does not."""
+    fixed = repeatable(node, f"{world.service_id}{query_id}")
+    assert isinstance(fixed, n.Write)
+    node = fixed
     target = SinkTarget(
         query_id,
         world.in_kafka(node.topic),

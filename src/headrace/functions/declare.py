@@ -107,12 +107,15 @@ class Overload:
     """One way to call a function.
 
     `returns` computes the return type from the arguments' where the signature cannot say it.
+    `of_record` is the form of a call that answers differently each time, for where it must not: it
+    takes a text that tells a record from all others.
     """
 
     signature: Signature
     form: SparkForm | None = None
     returns: ReturnRule | None = None
     description: str = ""
+    of_record: Callable[[Column], Column] | None = None
     steps: StepsFactory | None = None
     native_form: NativeForm | None = None
     undoes: bool = False
@@ -215,9 +218,10 @@ def overload(
     returns: ReturnRule | None = None,
     description: str = "",
     parameters: Mapping[str, str] | None = None,
+    of_record: Callable[[Column], Column] | None = None,
 ) -> Overload:
     """One way to call a scalar or table function. `parameters` describes them by name."""
-    return Overload(_described(signature, parameters), form, returns, description)
+    return Overload(_described(signature, parameters), form, returns, description, of_record)
 
 
 def aggregate_overload(

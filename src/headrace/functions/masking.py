@@ -142,6 +142,24 @@ def _masking(
     )
 
 
+def _uuid_of_record(record: Column) -> Column:
+    """A UUID of version 4 from the record's hash instead of from chance."""
+    digits = F.md5(record.cast("binary"))
+    variant = F.translate(F.substring(digits, 17, 1), "0123456789abcdef", "89ab89ab89ab89ab")
+    return F.concat(
+        F.substring(digits, 1, 8),
+        F.lit("-"),
+        F.substring(digits, 9, 4),
+        F.lit("-4"),
+        F.substring(digits, 14, 3),
+        F.lit("-"),
+        variant,
+        F.substring(digits, 18, 3),
+        F.lit("-"),
+        F.substring(digits, 21, 12),
+    )
+
+
 def _uuid_of(value: Column) -> Column:
     digits = F.lower(F.hex(value))
     cuts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
@@ -210,7 +228,7 @@ FUNCTIONS = (
     scalar(
         "UUID",
         "A new random UUID, or the one that 16 bytes spell.",
-        overload("() -> STRING", F.uuid),
+        overload("() -> STRING", F.uuid, of_record=_uuid_of_record),
         overload("(bytes BYTES) -> STRING", _uuid_of),
         category=_STRING,
         examples=(

@@ -364,6 +364,11 @@ _POINT_NAMES = {
 }
 
 
+def _random_of_record(record: Column) -> Column:
+    """53 bits of the record's hash, as Java makes a double of random bits."""
+    return F.shiftrightunsigned(F.xxhash64(record), 11).cast("double") * F.lit(2.0**-53)
+
+
 FUNCTIONS = (
     scalar(
         "ABS",
@@ -510,7 +515,7 @@ FUNCTIONS = (
     scalar(
         "RANDOM",
         "A random number from 0.0 up to, but not including, 1.0.",
-        overload("() -> DOUBLE", lambda: F.rand()),
+        overload("() -> DOUBLE", lambda: F.rand(), of_record=_random_of_record),
         category=_MATH,
         examples=(varying(),),
     ),

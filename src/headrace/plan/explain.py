@@ -156,6 +156,7 @@ _EXPRESSIONS: dict[type[e.Expression], Callable[[Any], str]] = {
     e.LambdaParameter: lambda x: x.name,
     e.LambdaFunction: _lambda,
     e.Call: lambda x: f"{x.function}({_listed(x.args)})",
+    e.OfRecord: lambda x: describe(x.call),
     e.Arithmetic: _binary,
     e.Comparison: _binary,
     e.Logical: _binary,

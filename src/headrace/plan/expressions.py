@@ -60,6 +60,17 @@ class Call(Expression):
 
 
 @dataclass(frozen=True)
+class OfRecord(Expression):
+    """A call that would answer differently each time, made to answer the same for the same record.
+
+    `place` tells it from other such calls.
+    """
+
+    call: Call
+    place: str
+
+
+@dataclass(frozen=True)
 class Arithmetic(Expression):
     """`+ - * / %` on two numbers, `+` on two strings; the operands keep their own types, `type`
     is the result's."""

@@ -223,12 +223,16 @@ def inputs(node: Node) -> Iterator[Node]:
             yield value
 
 
+def steps(node: Node) -> Iterator[Node]:
+    """The node and all below it."""
+    yield node
+    for child in inputs(node):
+        yield from steps(child)
+
+
 def sources(node: Node) -> Iterator[ReadSource]:
     """Every topic the plan reads, left to right."""
-    if isinstance(node, ReadSource):
-        yield node
-    for child in inputs(node):
-        yield from sources(child)
+    return (step for step in steps(node) if isinstance(step, ReadSource))
 
 
 def has_join(node: Node) -> bool:

@@ -130,7 +130,7 @@ def check_query_upgrade(old: nodes.Node, new: nodes.Node) -> None:
 def starts_anew(old: nodes.Node, new: nodes.Node) -> bool:
     """Whether a query that replaces another leaves its state behind, and only goes on from where
     the other had got to: what has passed a table's filter says nothing about another filter."""
-    steps = [*_all(old), *_all(new)]
+    steps = [*nodes.steps(old), *nodes.steps(new)]
     if any(isinstance(step, nodes.Aggregate | nodes.Suppress | nodes.Join) for step in steps):
         return False
     return _table_filters(old) != _table_filters(new)
@@ -140,15 +140,9 @@ def _table_filters(root: nodes.Node) -> list[Expression]:
     """What the rows of tables have to fulfil."""
     return [
         step.predicate
-        for step in _all(root)
+        for step in nodes.steps(root)
         if isinstance(step, nodes.Filter) and step.kind is SourceKind.TABLE
     ]
-
-
-def _all(node: nodes.Node) -> Iterator[nodes.Node]:
-    yield node
-    for below in nodes.inputs(node):
-        yield from _all(below)
 
 
 def _mismatch(step: _Step, what: str, old: object, new: object) -> StatementError:

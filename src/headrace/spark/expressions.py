@@ -27,6 +27,7 @@ from headrace.model.types import DOUBLE, STRING, Decimal, Map, SqlType, base_nam
 from headrace.plan import expressions as e
 from headrace.spark.casts import cast, coalesce_errors
 from headrace.spark.likes import like_regex
+from headrace.spark.rows import OFFSET, PARTITION, TIME
 
 
 @dataclass
@@ -169,6 +170,14 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
     if isinstance(result, Fallible):
         return Fallible(result.value, coalesce_errors(*errors, result.error))
     return Fallible(result, coalesce_errors(*errors))
+
+
+@lowers(e.OfRecord)
+def _of_record(x: e.OfRecord, scope: Scope) -> Fallible:
+    made = REGISTRY.find(x.call.function, x.call.signature).of_record
+    assert made is not None
+    # The time tells a record from one of the same offset in a topic that was made again.
+    return Fallible(made(F.concat_ws(" ", F.lit(x.place), *map(column, (PARTITION, OFFSET, TIME)))))
 
 
 def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Fallible]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +17,7 @@ from headrace.model.schema import Column as Named
 from headrace.model.sources import SourceKind, WindowedKey, WindowType
 from headrace.model.types import BIGINT, BOOLEAN, INTEGER, STRING, SqlType
 from headrace.plan import nodes as n
+from headrace.plan.repeatable import has_state
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
 from headrace.spark.entries import Failure, KernelEntry
 from headrace.spark.expressions import lower
@@ -306,11 +307,7 @@ def _named(node: n.Aggregate, out: DataFrame) -> DataFrame:
 
 def remembers(root: n.Node) -> bool:
     """Whether a plan has state: then rows meet by their key in tasks that do not change."""
-    return any(
-        isinstance(step, n.Aggregate | n.Suppress | n.Join)
-        or (isinstance(step, n.Filter) and step.kind is SourceKind.TABLE)
-        for step in _steps(root)
-    )
+    return any(map(has_state, n.steps(root)))
 
 
 def native_candidate(root: n.Node, context: Context) -> n.Aggregate | None:
@@ -321,12 +318,12 @@ def native_candidate(root: n.Node, context: Context) -> n.Aggregate | None:
     """
     if not context.coalesce:
         return None
-    found = [x for x in _steps(root) if not isinstance(x, n.Write | n.Project | n.ReadSource)]
+    found = [x for x in n.steps(root) if not isinstance(x, n.Write | n.Project | n.ReadSource)]
     aggregates = [x for x in found if isinstance(x, n.Aggregate)]
     if len(aggregates) != 1:
         return None
     (node,) = aggregates
-    below = set(map(id, _steps(node.input)))
+    below = set(map(id, n.steps(node.input)))
     for step in found:
         stateless = isinstance(step, n.FlatMap | n.Rekey | n.Filter) and id(step) in below
         if step is not node and not stateless:
@@ -334,12 +331,6 @@ def native_candidate(root: n.Node, context: Context) -> n.Aggregate | None:
     if node.window is not None or node.input.kind is SourceKind.TABLE or node.required:
         return None
     return node if all(_has_native(c, context) for c in node.calls) else None
-
-
-def _steps(node: n.Node) -> Iterator[n.Node]:
-    yield node
-    for child in n.inputs(node):
-        yield from _steps(child)
 
 
 def _has_native(call: n.AggregateCall, context: Context) -> bool:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.catalog.catalog import Catalog
-from headrace.engine.changes import Change, Intent, is_change, plan_change
+from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
 from headrace.engine.inserts import insert_target, inserted_row
+from headrace.engine.outside import check_promises
 from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.engine.session import Session
 from headrace.model.errors import HeadraceError, StatementError
@@ -65,6 +66,9 @@ class PretendedTopics:
 
     def check_sink(self, sink: Source) -> None:
         check_named_schemas(sink, self.registry)
+
+    def check_query(self, query: NewQuery) -> None:
+        check_promises(query)
 
     def partitions(self, topic: str) -> int | None:
         return self._partitions.get(topic)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from headrace.functions.aggregates.steps import Aggregation
+from headrace.functions.aggregates.steps import InOrder
 from headrace.functions.declare import (
     CallContext,
     Overload,
@@ -18,25 +17,10 @@ from headrace.functions.declare import (
 from headrace.model.errors import StatementError
 from headrace.model.types import BIGINT, Array, Field, SqlType, Struct
 
-Entry = tuple[int, Any]  # when it came (see `_Clock`), and the value
+Entry = tuple[int, Any]  # the number of its arrival, and the value
 
 
-class _Clock:
-    """Orders arrivals, for when two sessions become one.
-
-    The time of day, never the same twice in a process: state may move between processes.
-    """
-
-    last = 0
-
-    @classmethod
-    def tick(cls) -> int:
-        now = time.time_ns()
-        cls.last = now if now > cls.last else cls.last + 1
-        return cls.last
-
-
-class One(Aggregation):
+class One(InOrder):
     """State: the entry, or None as long as there is none."""
 
     def __init__(self, context: CallContext, ignore_nulls: bool = True) -> None:
@@ -49,12 +33,15 @@ class One(Aggregation):
     def result(self, state: Entry | None) -> Any:
         return None if state is None else state[1]
 
+    def newest(self, state: Entry | None) -> int:
+        return 0 if state is None else state[0]
+
 
 class Earliest(One):
     def add(self, state: Entry | None, value: Any) -> Entry | None:
         if state is not None or (value is None and self.ignore_nulls):
             return state
-        return _Clock.tick(), value
+        return self.arrival, value
 
     def merge(self, left: Entry | None, right: Entry | None) -> Entry | None:
         if left is None or right is None:
@@ -66,7 +53,7 @@ class Latest(One):
     def add(self, state: Entry | None, value: Any) -> Entry | None:
         if value is None and self.ignore_nulls:
             return state
-        return _Clock.tick(), value
+        return self.arrival, value
 
     def merge(self, left: Entry | None, right: Entry | None) -> Entry | None:
         if left is None or right is None:
@@ -74,7 +61,7 @@ class Latest(One):
         return left if left[0] >= right[0] else right
 
 
-class Several(Aggregation):
+class Several(InOrder):
     """State: up to n entries in the order of arrival."""
 
     name = ""
@@ -92,13 +79,16 @@ class Several(Aggregation):
     def result(self, state: list[Entry]) -> list[Any]:
         return [value for _, value in state]
 
+    def newest(self, state: list[Entry]) -> int:
+        return max(map(_arrival, state), default=0)
+
 
 class EarliestSeveral(Several):
     name = "earliestN"
 
     def add(self, state: list[Entry], value: Any) -> list[Entry]:
         if len(state) < self.n and not (value is None and self.ignore_nulls):
-            state.append((_Clock.tick(), value))
+            state.append((self.arrival, value))
         return state
 
     def merge(self, left: list[Entry], right: list[Entry]) -> list[Entry]:
@@ -111,7 +101,7 @@ class LatestSeveral(Several):
     def add(self, state: list[Entry], value: Any) -> list[Entry]:
         if value is None and self.ignore_nulls:
             return state
-        state.append((_Clock.tick(), value))
+        state.append((self.arrival, value))
         if len(state) > self.n:
             del state[0]
         return state

@@ -28,6 +28,19 @@ class Aggregation:
         self.intermediate: SqlType = context.return_type
 
 
+class InOrder(Aggregation):
+    """The base of those to whom it matters which of two merged states' values came first.
+
+    Whoever merges states numbers the rows as they arrive: `arrival` is the number of the row that
+    is added next, and `newest` the highest number in a state.
+    """
+
+    arrival = 0
+
+    def newest(self, state: Any) -> int:
+        raise NotImplementedError
+
+
 class ShowsState(Aggregation):
     """The base of those whose state is their result."""
 

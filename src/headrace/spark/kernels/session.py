@@ -76,6 +76,9 @@ class SessionAggregation:
         self._table = store.tables[0]
         self._sessions: dict[Key, list[tuple[int, int]]] = {}  # (end, start) of each, in order
         self._expiry = Expiry()
+        # By key, the number of its latest row. Its rows are counted, and not timed, so that a batch
+        # that runs again, wherever and whenever, comes to the same.
+        self._arrivals: dict[Key, int] = {}
         # Of this batch: sessions that were not there before it, and the row that last changed or
         # ended a session.
         self._born: set[Place] = set()
@@ -106,6 +109,10 @@ class SessionAggregation:
         for key in {place[0] for place in entries}:
             spans = self._sessions[key]
             spans[:] = [(end, start) for end, start in spans if (key, start, end) in data]
+        if self._accumulator.is_in_order:
+            for place in entries:
+                arrived = self._accumulator.newest(data[place]) if place in data else 0
+                self._arrivals[place[0]] = max(arrived, self._arrivals.get(place[0], 0))
 
     def _add(self, at: int, key: Key, values: Any, time: int, closed: int, out: Output) -> None:
         accumulator, table = self._accumulator, self._table
@@ -134,6 +141,9 @@ class SessionAggregation:
                     self._gone[place] = at
         if entry is None:
             entry = accumulator.start(last)
+        if accumulator.is_in_order:
+            arrival = self._arrivals[key] = self._arrivals.get(key, 0) + 1
+            accumulator.number(arrival)
         failure = accumulator.add(entry, values)
         if failure is not None:
             out.failures.append((at, failure))
@@ -185,6 +195,7 @@ class SessionAggregation:
             del spans[at]
             if not spans:
                 del self._sessions[key]
+                self._arrivals.pop(key, None)
 
     def _close(self, at: int, closed: int, out: Output) -> None:
         for _, places in self._expiry.due(closed):

@@ -13,7 +13,8 @@ from headrace.spark.kernels.kernel import Values
 class Steps(Protocol):
     """An aggregate function, made for one call. Steps may change the state they are given.
 
-    Those whose result is their state, and a plain value, may say so (`shows_state`).
+    Those whose result is their state, and a plain value, may say so (`shows_state`). Those that
+    want to know the order of what they merge have an `arrival`, and tell the `newest` in a state.
     """
 
     def initialize(self) -> Any: ...
@@ -49,9 +50,11 @@ class Accumulator:
         "_calls",
         "_carried",
         "_first",
+        "_in_order",
         "_results",
         "_shows_states",
         "_undoers",
+        "is_in_order",
         "is_single",
     )
 
@@ -68,6 +71,10 @@ class Accumulator:
             if getattr(c.steps, "undo", None) is not None
         ]
         self._results = [(i + 2, c.steps.result) for i, c in enumerate(calls)]
+        self._in_order: list[tuple[int, Any]] = [
+            (i + 2, c.steps) for i, c in enumerate(calls) if hasattr(c.steps, "arrival")
+        ]
+        self.is_in_order = bool(self._in_order)  # rows have to be numbered before they are added
         self._shows_states = all(getattr(c.steps, "shows_state", False) for c in calls)
         # What every entry begins with; None if steps change what they are given.
         first = ((None,) * carried, *(call.steps.initialize() for call in calls))
@@ -78,6 +85,15 @@ class Accumulator:
             return [time, *self._first]
         nothing = (None,) * self._carried
         return [time, nothing, *(call.steps.initialize() for call in self._calls)]
+
+    def number(self, arrival: int) -> None:
+        """Numbers the row that is added next."""
+        for _, steps in self._in_order:
+            steps.arrival = arrival
+
+    def newest(self, entry: list[Any]) -> int:
+        """The highest number of a row that the entry remembers."""
+        return max((int(steps.newest(entry[place])) for place, steps in self._in_order), default=0)
 
     def add(self, entry: list[Any], values: Values) -> str | None:
         """Adds a row; says why, if a function could not take it (its state then stays)."""
