@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo docs check test test-kills test-cluster bench bench-quick format conformance conformance-sample clean
+.PHONY: setup run demo docs check test test-kills test-faults test-cluster bench bench-quick format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -71,6 +71,11 @@ test: setup check
 
 test-kills: setup
 	@$(BIN)/pytest -m heavy -k "not brief" $(KILL_TESTS)
+
+# Everything that can happen to a service, under load: FAULTS=200 SEED=… GUARANTEE=at_least_once or
+# exactly_once_v2, KINDS=server,jvm,… QUERIES=plain,… A fault takes about half a minute.
+test-faults: setup
+	@$(BIN)/pytest -q -s -m heavy -k "not brief" tests/faults
 
 # A standalone Spark cluster on this machine, one of whose workers is killed: some minutes.
 test-cluster: setup

@@ -1,0 +1,191 @@
+"""The kinds of faults: what happens to a running service, each a function of its campaign."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from load import REBORN
+from supervised import jvm_of, workers_of
+
+from headrace.topics.admin import TopicSpec
+
+if TYPE_CHECKING:
+    from campaign import Campaign
+
+RECOVERY_SECONDS = 240
+
+Happening = Callable[["Campaign"], str]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`happen` returns when the fault is over, with a word on what it was exactly."""
+
+    name: str
+    told: str
+    happen: Happening
+    needs: Callable[[Campaign], str | None]  # why it cannot be done here, if so
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def fault(
+    name: str, told: str, needs: Callable[[Campaign], str | None] = lambda campaign: None
+) -> Callable[[Happening], Happening]:
+    def declare(happen: Happening) -> Happening:
+        KINDS[name] = Kind(name, told, happen, needs)
+        return happen
+
+    return declare
+
+
+@fault("server", "Server killed")
+def _server(campaign: Campaign) -> str:
+    everything = campaign.chance.random() < 0.5
+    campaign.server.kill(everything=everything)
+    return "with its JVM" if everything else "alone"
+
+
+@fault("jvm", "Spark's JVM killed")
+def _jvm(campaign: Campaign) -> str:
+    campaign.server.scene().close()
+    jvm = campaign.wait(lambda: jvm_of(campaign.server.pid))
+    os.kill(jvm, signal.SIGKILL)
+    return f"process {jvm}"
+
+
+@fault("worker", "One Python worker killed")
+def _worker(campaign: Campaign) -> str:
+    found = campaign.wait(lambda: sorted(workers_of(campaign.server.pid)))
+    chosen = campaign.chance.choice(found)
+    with suppress(ProcessLookupError):
+        os.kill(chosen, signal.SIGKILL)
+    return f"one of {len(found)}"
+
+
+@fault("broker", "Broker killed")
+def _broker(campaign: Campaign) -> str:
+    pid = campaign.broker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    away = campaign.chance.uniform(0, 8)
+    time.sleep(away)
+    campaign.broker.start()
+    return f"away {away:.0f} s"
+
+
+@fault("frozen-broker", "Broker frozen 20 s")
+def _frozen_broker(campaign: Campaign) -> str:
+    pid = campaign.broker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(20)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    return ""
+
+
+@fault("frozen-server", "Server frozen 12 to 60 s, a second one takes over")
+def _frozen_server(campaign: Campaign) -> str:
+    old, new = campaign.server, campaign.another_server()
+    new.scene().close()
+    seconds, everything = campaign.chance.uniform(12, 60), campaign.chance.random() < 0.5
+    stop = os.killpg if everything else os.kill
+    pid = old.pid
+    stop(pid, signal.SIGSTOP)
+    try:
+        campaign.server = new
+        time.sleep(seconds)
+    finally:
+        stop(pid, signal.SIGCONT)
+    ended = "" if old.retire() is not None else ", and did not end in 60 s when asked to"
+    return f"{seconds:.0f} s, {'with its JVM' if everything else 'alone'}{ended}"
+
+
+@fault("restart", "Clean restart")
+def _restart(campaign: Campaign) -> str:
+    campaign.server.scene().close()
+    campaign.server.stop()
+    return ""
+
+
+@fault("pause", "PAUSE, RESUME")
+def _pause(campaign: Campaign) -> str:
+    chosen = campaign.chance.choice(campaign.queries)
+    query = campaign.query_id(chosen)
+    campaign.tell(f"PAUSE {query};")
+    time.sleep(campaign.chance.uniform(0, 3))
+    campaign.tell(f"RESUME {query};")
+    return chosen.name
+
+
+@fault("partitions", "Partitions added")
+def _partitions(campaign: Campaign) -> str:
+    total = len(campaign.admin.end_offsets("spread")) + 1
+    campaign.admin.add_partitions("spread", total)
+    return f"now {total}"
+
+
+def _has_no_reborn(campaign: Campaign) -> str | None:
+    return None if REBORN in campaign.queries else "the query reborn is not among QUERIES"
+
+
+@fault("recreated", "A topic deleted and made again", needs=_has_no_reborn)
+def _recreated(campaign: Campaign) -> str:
+    """Its query has read it to its end before: nothing is lost, and all of the new one is read."""
+    end = campaign.write_reborn()
+    campaign.wait(
+        lambda: campaign.reached(REBORN).get("reborn", {}).get("0", 0) >= end, RECOVERY_SECONDS
+    )
+    campaign.admin.delete("reborn")
+    campaign.admin.create(TopicSpec("reborn", 1, 1, {}))
+    campaign.write_reborn()
+    return f"after {end} records"
+
+
+@fault("registry", "Registry away 30 s")
+def _registry(campaign: Campaign) -> str:
+    """Other faults may happen meanwhile."""
+    campaign.registry.stop()
+    back = threading.Timer(30, campaign.registry.start)
+    back.start()
+    campaign.pending.append(back)
+    return ""
+
+
+def _cannot_fill(campaign: Campaign) -> str | None:
+    return None if campaign.state_is_small else "state.dir could not be mounted as a small tmpfs"
+
+
+@fault("full-disk", "`state.dir` full for 20 s", needs=_cannot_fill)
+def _full_disk(campaign: Campaign) -> str:
+    filler = campaign.state / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 16))
+    time.sleep(20)
+    filler.unlink()
+    return ""
+
+
+@fault("torn-checkpoint", "Newest checkpoint file torn")
+def _torn(campaign: Campaign) -> str:
+    """As after a power cut: the server and its JVM end, and the newest file has no content."""
+    logs = campaign.wait(lambda: sorted(campaign.state.glob("*/*/offsets")))
+    log: Path = campaign.chance.choice(logs)
+    campaign.server.kill(everything=True)
+    newest = max(log.glob("[0-9]*"), key=lambda file: int(file.name), default=None)
+    if newest is None:
+        return "none yet"
+    newest.write_bytes(b"")
+    return f"{log.parent.name}/offsets/{newest.name}"
