@@ -111,6 +111,41 @@ def test_prints_do_not_end_push_queries():
         after.close()
 
 
+class HangingEngine(FakeEngine):
+    """What opens a topic hangs, as it does while Kafka is away."""
+
+    def __init__(self):
+        super().__init__()
+        self.go_on = threading.Event()
+        self.hanging = 0
+
+    def print_topic(self, request):
+        self.hanging += 1
+        self.go_on.wait(30)
+        return super().print_topic(request)
+
+    def insert(self, target, properties):
+        self.hanging += 1
+        self.go_on.wait(30)
+        return super().insert(target, properties)
+
+
+def test_what_hangs_holds_up_its_own_kind_alone():
+    engine = HangingEngine()
+    with running(engine) as (_, url):
+        links = [send(url, "/query-stream", {"sql": "PRINT t;"}) for _ in range(20)]
+        links += [send(url, "/inserts-stream", {"target": "S"}) for _ in range(20)]
+        wait_until(lambda: engine.hanging >= 28)  # as many as there are threads for
+        with httpx.stream("POST", f"{url}/query-stream", json=PUSH, timeout=30) as answer:
+            assert next(answer.iter_lines())
+        pull = httpx.post(f"{url}/query-stream", json={"sql": "SELECT * FROM T;"}, timeout=30)
+        assert pull.status_code == 200
+        assert httpx.post(f"{url}/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
+        engine.go_on.set()
+        for link in links:
+            link.close()
+
+
 def test_insert_streams_are_bounded():
     with running(limits=Limits(insert_streams=1)) as (_, url):
         host, port = url.removeprefix("http://").split(":")

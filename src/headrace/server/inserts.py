@@ -74,7 +74,7 @@ class InsertsResponse(Response):
         target = TARGET.of(body)
         properties: Mapping[str, object] = PROPERTIES.of(body) or {}
         engine = self.services.engine
-        return await self.services.workers.starts.run(engine.insert, target, properties)
+        return await self.services.workers.inserts.run(engine.insert, target, properties)
 
     async def _acknowledge(
         self, acks: Acks, batches: AsyncIterator[list[bytes]], watch: Watch, send: Send

@@ -251,7 +251,7 @@ async def _print(
     slots, workers = services.prints, services.workers
     slots.take()
     try:
-        pool = starters(services, asked, workers.starts)
+        pool = starters(services, asked, workers.prints)
         printed = await pool.run(services.engine.print_topic, asked)
     except BaseException:
         slots.free()

@@ -80,7 +80,7 @@ class _Frames:
 async def _serve(socket: WebSocket, services: Services, asked: Request, prints: bool) -> None:
     workers = services.workers
     try:
-        pool = starters(services, asked, workers.starts)
+        pool = starters(services, asked, workers.prints if prints else workers.starts)
         frames = await pool.run(_Frames.of, services, asked, prints)
     except Exception as error:
         await _close(socket, UNSUPPORTED, entity_of(error, asked.text).message)

@@ -56,7 +56,7 @@ class Workers:
         self.reading = Pool("reading", 1, waiting)  # of large bodies
         self.queries = Pool("query", 8, waiting)  # pull queries
         self.rows = Pool("rows", 8, waiting)  # of pull queries that are not done at once
-        self.starts = Pool("start", 4, waiting)  # of push queries, PRINTs and insert streams
+        self.starts = Pool("start", 8, waiting)  # of push queries
         # A step of a push query holds its thread for a second; so does one whose client has left.
         self.pushes = Pool("push", limits.push_queries, 2 * limits.push_queries)
         self.prints = Pool("print", limits.prints, 2 * limits.prints)
