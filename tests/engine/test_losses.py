@@ -192,6 +192,14 @@ def test_a_partition_that_ends_earlier_is_read_on_from_its_end(checkpoint):
     assert checkpoint.offsets(8) == [{"t": {"0": 15, "1": 6}}]
 
 
+def test_nothing_is_said_of_a_log_that_is_damaged(checkpoint):
+    checkpoint.batch(7, {"t": {"0": 60}})
+    (checkpoint.directory / "offsets" / "7").write_text("")
+    checkpoint.start(Topics(t=topic([50], [90])), {"t": {0: 0}}, exactly_once=True)
+    assert checkpoint.told == []
+    assert (checkpoint.directory / "offsets" / "7").read_text() == ""
+
+
 def test_exactly_once_does_not_go_on_by_itself(checkpoint):
     checkpoint.batch(0, {"t": {"0": 20}})
     topics = Topics(t=topic([50], [60]))

@@ -162,7 +162,8 @@ class Reader:
             forget(spark, self.checkpoint)
             memory, starts = Memory(), dict(self.starts)
         log = OffsetLog(spark, self.checkpoint)
-        at = {**starts, **(log.reached() or {})}
+        # Of a log that is damaged nothing is said before it is mended.
+        at = starts if log.finished is None else log.reached() or {}
         found = [
             self._compare(admin, topic, at.get(topic), memory.is_of_another(topic, seen))
             for topic in seen
