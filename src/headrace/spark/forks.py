@@ -44,6 +44,9 @@ if {module!r} in sys.orig_argv:
             os._exit(0)
 """
 
+# The JVM hangs up within milliseconds; if not, the process is not to stay for it.
+HANG_UP_SECONDS = 5.0
+
 _path: Path | None = None
 
 
@@ -90,6 +93,9 @@ def _run(connection: socket.socket) -> None:
     from pyspark.sql.streaming.transform_with_state_driver_worker import main
     from pyspark.worker_util import get_sock_file_to_executor
 
+    from headrace.spark import state_lines
+
+    state_lines.let_the_jvm_hang_up_first()
     failed = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -98,12 +104,19 @@ def _run(connection: socket.socket) -> None:
             os.environ.update(json.load(told))
         with get_sock_file_to_executor() as file:
             main(file, file)
+            file.flush()
+        state_lines.await_hang_up(HANG_UP_SECONDS)
         failed = 0
     finally:
         os._exit(failed)
 
 
 if __name__ == "__main__":
-    for imported in (MODULE, "headrace.spark.bucket", "headrace.functions.aggregates"):
+    for imported in (
+        MODULE,
+        "headrace.spark.bucket",
+        "headrace.spark.state_lines",
+        "headrace.functions.aggregates",
+    ):
         import_module(imported)
     serve(Path(sys.argv[1]))

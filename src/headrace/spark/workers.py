@@ -14,7 +14,9 @@ import pyspark.worker
 from pyspark import daemon
 
 import headrace.spark.bucket
+import headrace.spark.packed
 import headrace.spark.sink
+from headrace.spark.state_lines import let_the_jvm_hang_up_first
 
 # Imported for the workers' sake.
 PRELOADED = (
@@ -24,8 +26,10 @@ PRELOADED = (
     pyspark.worker,
     pyspark.sql.streaming.stateful_processor_util,
     headrace.spark.bucket,
+    headrace.spark.packed,
     headrace.spark.sink,
 )
 
 if __name__ == "__main__":
+    let_the_jvm_hang_up_first()
     daemon.manager()
