@@ -133,7 +133,9 @@ def settings() -> str:
     for title, group in groups.items():
         lines += ["", f"## {title}", "", "| Name | Default | What it does |", "|---|---|---|"]
         for setting in sorted(group, key=lambda s: s.name):
-            lines.append(f"| `{setting.name}` | {_default(setting)} | {_cell(setting.doc)} |")
+            limit = " A client may lower it, and not raise it." if setting.limit else ""
+            doc = _cell(setting.doc + limit)
+            lines.append(f"| `{setting.name}` | {_default(setting)} | {doc} |")
     return "\n".join(lines)
 
 

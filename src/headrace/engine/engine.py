@@ -12,7 +12,7 @@ from functools import partial
 from headrace import __version__
 from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Entry, OutcomeUnknownError, Unreadable
-from headrace.engine import processing_log, telling
+from headrace.engine import processing_log, telling, waiting
 from headrace.engine.changes import Change, Intent, is_change, plan_change
 from headrace.engine.following import Following
 from headrace.engine.health import HealthWatch
@@ -135,6 +135,7 @@ class Engine:
     def open(self) -> None:
         """Replays the command log; starts every query where it stopped, unless another server of
         the same service runs them."""
+        waiting.sweep(self.world)
         self.log.open()
         self._life = self.world.admin.id(self.log.topic)
         self.heartbeat.open()
@@ -346,6 +347,7 @@ class Engine:
     def _run(self, parsed: ParsedStatement, session: Session) -> Entity | None:
         statement = parsed.statement
         if session.takes(statement):
+            session.settings(self.world.settings)  # which refuses what is beyond a limit
             return None
         if isinstance(statement, ast.TerminateQuery):
             push = self.pushes.find(statement.query_id or "")

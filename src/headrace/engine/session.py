@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.model.errors import HeadraceError, StatementError
-from headrace.model.settings import SETTINGS, Settings, canonical, check_editable, passes_through
+from headrace.model.settings import (
+    SETTINGS,
+    Settings,
+    canonical,
+    check_editable,
+    check_limits,
+    passes_through,
+)
 from headrace.sql import ast
 
 # The statements that `Session.takes` takes.
@@ -34,6 +41,7 @@ class Session:
         return Session(dict(self.properties), dict(self.variables))
 
     def settings(self, server: Settings) -> Settings:
+        check_limits(server, self.properties)
         return server.override(self.properties)
 
     def takes(self, statement: ast.Statement) -> bool:

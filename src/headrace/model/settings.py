@@ -18,7 +18,8 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Setting:
-    """`editable`: by SET and by a request's properties, for the statements that follow."""
+    """`editable`: by SET and by a request's properties, for the statements that follow. `limit`:
+    it protects the server, so whoever edits it may lower it, and not raise it."""
 
     name: str
     parse: Callable[[str], Value]
@@ -26,6 +27,7 @@ class Setting:
     doc: str
     editable: bool = False
     secret: bool = False
+    limit: bool = False
 
 
 def _boolean(text: str) -> bool:
@@ -150,6 +152,7 @@ _SETTINGS = (
         "At most this many records in one micro-batch, so that a long backlog cannot fill the"
         " memory. Spark knows it as maxOffsetsPerTrigger.",
         editable=True,
+        limit=True,
     ),
     Setting(
         "ksql.streams.state.buckets",
@@ -375,6 +378,7 @@ _SETTINGS = (
         None,
         "At most this many items in a COLLECT_LIST result.",
         editable=True,
+        limit=True,
     ),
     Setting(
         "ksql.functions.collect_set.limit",
@@ -382,6 +386,7 @@ _SETTINGS = (
         None,
         "At most this many items in a COLLECT_SET result.",
         editable=True,
+        limit=True,
     ),
     Setting(
         "ksql.functions.substring.legacy.args",
@@ -603,6 +608,20 @@ def is_secret(name: str) -> bool:
 def shown(name: str, value: str) -> str:
     """A setting's value as anybody may read it."""
     return HIDDEN if value and is_secret(name) else without_login(value)
+
+
+def check_limits(server: Settings, asked: Mapping[str, object]) -> None:
+    """Raises if a client asks for more than the server allows."""
+    for name, value in asked.items():
+        known = SETTINGS.get(canonical(name))
+        most = None if known is None or not known.limit else server[name]
+        if isinstance(most, int) and value is not None:
+            wanted = parse(name, value)
+            if not isinstance(wanted, int) or wanted > most:
+                raise StatementError(
+                    f"Cannot set '{name}' to {wanted}: this server's limit is {most}, which only "
+                    "its own settings can raise."
+                )
 
 
 class Settings(Mapping[str, Value]):
