@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from headrace.catalog.catalog import Catalog
 from headrace.engine.coercing import Unfit, coerced, java_text
@@ -15,7 +15,6 @@ from headrace.plan import expressions as e
 from headrace.plan.binder import Binder
 from headrace.plan.folding import folded
 from headrace.plan.wording import text
-from headrace.spark.answers import plain
 from headrace.spark.expressions import lower
 from headrace.sql import ast
 
@@ -89,7 +88,7 @@ def _by_spark(hard: dict[int, e.Expression], spark: SparkSession) -> dict[int, o
     for i in hard:
         if row.get(f"e{i}") is not None:
             raise StatementError(str(row[f"e{i}"]))
-    return {i: plain(row[f"v{i}"]) for i in hard}
+    return {i: _plain(row[f"v{i}"]) for i in hard}
 
 
 def _fitted(value: object, type_: SqlType, column: Column) -> object:
@@ -104,3 +103,16 @@ def _fitted(value: object, type_: SqlType, column: Column) -> object:
             f"Expected type {column.type} for field {quote(column.name)} but got "
             f"{base_name(type_)}({shown}){hint}"
         ) from None
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Row():
+            return {name: _plain(v) for name, v in value.asDict().items()}
+        case list():
+            return [_plain(v) for v in value]
+        case dict():
+            return {k: _plain(v) for k, v in value.items()}
+        case bytearray():
+            return bytes(value)
+    return value

@@ -87,8 +87,11 @@ class PreparedLookups:
         except sqlite3.Error:
             return None  # the table is being dropped
         row = None if record is None else lookup.reader.row(record)
-        rows = () if row is None else (ResultRow([column(row) for column in lookup.columns]),)
-        return PullAnswer(lookup.schema, rows)
+        if row is None:
+            return PullAnswer(lookup.schema, ())
+        return PullAnswer(
+            lookup.schema, ((ResultRow([column(row) for column in lookup.columns]),),)
+        )
 
     def learn(
         self,

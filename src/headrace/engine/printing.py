@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from headrace.topics.registry.schema import Schema
 
 BATCH = 500
+# What a client who does not read leaves waiting, of all partitions.
+READ_AHEAD_KIB = 4 * 1024
 POLL_SECONDS = 0.2
 MAGIC = 0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -98,7 +100,12 @@ class PrintedTopic:
         self._closed = False
         self._polling = threading.Lock()
         starts = _starts(world, statement)
-        self._consumer: Consumer | None = world.kafka.consumer(auto_offset_reset="earliest")
+        each = max(READ_AHEAD_KIB // max(len(starts), 1), 64)
+        self._consumer: Consumer | None = world.kafka.consumer(
+            auto_offset_reset="earliest",
+            queued_max_messages_kbytes=each,
+            fetch_message_max_bytes=each * 1024,
+        )
         self._consumer.assign([TopicPartition(self._topic, p, o) for p, o in starts.items()])
 
     def next_batch(self, timeout: float) -> Sequence[str] | None:

@@ -3,25 +3,27 @@
 A table's rows are at hand in a `RowStore`; lookups by key, ranges and scans read there. Plain
 columns and comparisons are answered in Python, everything else by Spark over the rows found. A
 stream is read by Spark, from its topic's beginning to its end as of now.
+
+Either is done piece by piece, as the client reads: no answer is ever held whole.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from headrace.engine import waiting
 from headrace.engine.plain import Evaluate, plain
 from headrace.engine.reading import RowReader, tail_name
 from headrace.engine.rowstore import StoredRecord, headers_of
-from headrace.engine.running import Starts, bounded, context_for
+from headrace.engine.running import bounded, context_for
 from headrace.engine.tailing import TableTails, Tail
 from headrace.engine.world import World
 from headrace.model.errors import HeadraceError, StatementError
@@ -32,12 +34,18 @@ from headrace.model.sources import Source, SourceKind
 from headrace.model.types import quote
 from headrace.plan import nodes as n
 from headrace.plan.pull import PullPlan
-from headrace.spark.answers import result_rows
+from headrace.spark.answers import packed_answer, result_rows
+from headrace.spark.packed import PackedRows
 from headrace.spark.program import lower_node
+from headrace.spark.topics import Offsets
 
+# What one batch of an answer holds: so many rows, or what was made of so many bytes.
 BATCH_ROWS = 1000
-# More rows than this are not carried to Spark: it reads the topic itself.
-MOST_CARRIED = 500_000
+BATCH_BYTES = 256 * 1024
+# What is carried to Spark at a time, and what it reads of a topic at a time: first a little, for
+# who wants few rows, then more.
+CARRIED_ROWS, CARRIED_BYTES = 50_000, 8 * 1024 * 1024
+FIRST_RECORDS, MOST_RECORDS = 50_000, 400_000
 
 _RECORDS = pa.schema(
     [
@@ -52,34 +60,63 @@ _RECORDS = pa.schema(
 )
 
 
+# Reads what one piece of an answer is made of.
+Read = Callable[[n.ReadSource, bool], DataFrame]
+
+
 class PullAnswer:
-    """The rows of a pull query, batch by batch."""
+    """The rows of a pull query, batch by batch. Whoever computes them is told by `over` that they
+    are not wanted any more."""
 
     kind = QueryKind.PULL
 
     def __init__(
-        self, schema: Schema, rows: Iterable[ResultRow], final_message: str | None = None
+        self,
+        schema: Schema,
+        batches: Iterable[Sequence[ResultRow]],
+        limit: int | None = None,
+        messages: tuple[str, str] | None = None,
+        over: Callable[[], None] = lambda: None,
     ) -> None:
+        """`messages`: what is said at the end, if the limit was reached and if it was not."""
         self.id = f"query_{random.getrandbits(80):020x}"
         self.schema = schema
-        self.final_message = final_message
-        self._rows: Iterator[ResultRow] | None = iter(rows)
+        self.final_message: str | None = None
+        self._batches: Iterator[Sequence[ResultRow]] | None = iter(batches)
+        self._left = limit
+        self._messages = messages
+        self._over = over
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
-        if self._rows is None:
+        batches = self._batches
+        if batches is None:
             return None
+        batch = None if self._left == 0 else self._next(batches)
+        if batch is None:
+            if self._messages is not None:
+                self.final_message = self._messages[0 if self._left == 0 else 1]
+            self.close()
+            return None
+        if self._left is not None:
+            batch = batch[: self._left]
+            self._left -= len(batch)
+        return batch
+
+    def _next(self, batches: Iterator[Sequence[ResultRow]]) -> Sequence[ResultRow] | None:
         try:
-            batch = list(itertools.islice(self._rows, BATCH_ROWS))
+            return next(batches, None)
         except sqlite3.Error as e:
             raise HeadraceError(f"The table's rows are no longer there: {e}") from e
-        if not batch:
-            self._rows = None
-            return None
-        return batch
+        except OSError as e:
+            if self._batches is None:
+                return None  # closed meanwhile, and what was not read is deleted
+            raise HeadraceError(f"The rows cannot be read: {e.strerror}") from e
 
     def close(self) -> None:
         """A scan that is left unfinished frees its resources when its rows are forgotten."""
-        self._rows = None
+        if self._batches is not None:
+            self._batches = None
+            self._over()
 
 
 class PullQueries:
@@ -96,7 +133,14 @@ class PullQueries:
         check_queryable(plan.source, settings)
         if plan.limit == 0:
             return PullAnswer(plan.schema, ())
-        return PullAnswer(plan.schema, self._table_rows(plan, settings))
+        reader = self.reader(plan.source)
+        found = _found(plan, reader, self._tail(reader, settings))
+        direct = direct_projection(plan)
+        if direct is None:
+            pieces = map(partial(_from_records, self._world, plan.source), _carried(found))
+            return self._by_spark(plan, settings, pieces)
+        batches = _projected(found, reader, predicate(plan), direct)
+        return PullAnswer(plan.schema, batches, plan.limit)
 
     def reader(self, source: Source) -> RowReader:
         """Who reads the table's records; made once, because schemas are asked for over HTTP."""
@@ -120,12 +164,17 @@ class PullQueries:
                 "EMIT CHANGES to the end. To enable pull queries on streams, set the "
                 "ksql.query.pull.stream.enabled config to 'true'."
             )
+        messages = LIMIT_REACHED, QUERY_COMPLETED
         if plan.limit == 0:
-            return PullAnswer(plan.schema, (), LIMIT_REACHED)
-        rows = self._evaluated(plan, settings, bounded(self._world, self._ends(plan.source)))
-        if plan.limit is not None and len(rows) >= plan.limit:
-            return PullAnswer(plan.schema, rows[: plan.limit], LIMIT_REACHED)
-        return PullAnswer(plan.schema, rows, QUERY_COMPLETED)
+            return PullAnswer(plan.schema, (), 0, messages)
+        source = plan.source
+        topic = self._world.in_kafka(source.topic)
+        begin, end = self._world.admin.begin_offsets(topic), self._world.admin.end_offsets(topic)
+        pieces = (
+            bounded(self._world, {source.topic: low}, {source.topic: high})
+            for low, high in slices(begin, end)
+        )
+        return self._by_spark(plan, settings, pieces, messages)
 
     # ------------------------------------------------------------------ tables
 
@@ -136,52 +185,40 @@ class PullQueries:
         self._tails.await_fresh(tail, staleness)
         return tail
 
-    def _table_rows(self, plan: PullPlan, settings: Settings) -> Iterable[ResultRow]:
-        reader = self.reader(plan.source)
-        tail = self._tail(reader, settings)
-        records = _found(plan, reader, tail)
-        direct = direct_projection(plan)
-        if direct is None:
-            rows: Iterable[ResultRow] = self._by_spark(plan, settings, records)
-        else:
-            rows = _projected(records, reader, predicate(plan), direct)
-        return rows if plan.limit is None else itertools.islice(rows, plan.limit)
+    # ------------------------------------------------------------------ Spark
 
     def _by_spark(
-        self, plan: PullPlan, settings: Settings, records: Iterator[StoredRecord]
-    ) -> list[ResultRow]:
-        carried = list(itertools.islice(records, MOST_CARRIED + 1))
-        if len(carried) > MOST_CARRIED:
-            return self._evaluated(plan, settings, self._latest(plan.source))
-        if not carried:
-            return []
-        table = _arrow(carried, plan.source.topic)
-        frame = self._world.spark.createDataFrame(table)
-        return self._evaluated(plan, settings, lambda source, headers: frame)
+        self,
+        plan: PullPlan,
+        settings: Settings,
+        pieces: Iterable[Read],
+        messages: tuple[str, str] | None = None,
+    ) -> PullAnswer:
+        """Evaluates one piece after the other; the rows of the last one are on disk."""
+        place = waiting.new_place(self._world)
 
-    def _latest(self, source: Source) -> Callable[[n.ReadSource, bool], DataFrame]:
-        """Of a topic's records, the last of each key; a deleted row's last has no value."""
-        read = bounded(self._world, self._ends(source))
+        def batches() -> Iterator[Sequence[ResultRow]]:
+            for read in pieces:
+                context = context_for(self._world, "pull", settings, read)
+                rows = lower_node(_of_rows(plan.node), context)
+                packed = PackedRows.of(packed_answer(rows, plan.schema, place), place)
+                for batch in result_rows(packed, plan.schema):
+                    if live := [row for row in batch if not row.tombstone]:
+                        yield live
 
-        def latest(node: n.ReadSource, headers: bool) -> DataFrame:
-            records = read(node, headers).where(F.col("key").isNotNull())
-            rest = F.struct(*(c for c in records.columns if c != "key"))
-            last = records.groupBy("key").agg(F.max_by(rest, F.col("offset")).alias("last"))
-            return last.select("key", "last.*").where(F.col("value").isNotNull())
+        over = partial(waiting.leave, place)
+        return PullAnswer(plan.schema, batches(), plan.limit, messages, over)
 
-        return latest
 
-    def _ends(self, source: Source) -> Starts:
-        """Where the source's topic ends now."""
-        topic = self._world.in_kafka(source.topic)
-        return {source.topic: self._world.admin.end_offsets(topic)}
-
-    def _evaluated(
-        self, plan: PullPlan, settings: Settings, read: Callable[[n.ReadSource, bool], DataFrame]
-    ) -> list[ResultRow]:
-        context = context_for(self._world, "pull", settings, read)
-        rows = result_rows(lower_node(_of_rows(plan.node), context), plan.schema)
-        return [row for row in rows if not row.tombstone]
+def slices(begin: Offsets, end: Offsets) -> Iterator[tuple[Offsets, Offsets]]:
+    """What a topic holds in pieces, of all partitions alike."""
+    low = {p: min(begin.get(p, 0), o) for p, o in end.items()}
+    records = FIRST_RECORDS
+    while low != end:
+        each = max(records // len(low), 1)
+        high = {p: min(o + each, end[p]) for p, o in low.items()}
+        yield low, high
+        low, records = high, min(2 * records, MOST_RECORDS)
 
 
 def check_queryable(source: Source, settings: Settings) -> None:
@@ -218,11 +255,19 @@ def _projected(
     reader: RowReader,
     passes: Evaluate | None,
     columns: Sequence[Evaluate],
-) -> Iterator[ResultRow]:
+) -> Iterator[Sequence[ResultRow]]:
+    batch: list[ResultRow] = []
+    size = 0
     for record in records:
         row = reader.row(record)
         if row is not None and (passes is None or passes(row)):
-            yield ResultRow([column(row) for column in columns])
+            batch.append(ResultRow([column(row) for column in columns]))
+            size += len(record.value)
+            if len(batch) == BATCH_ROWS or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _found(plan: PullPlan, reader: RowReader, tail: Tail) -> Iterator[StoredRecord]:
@@ -231,8 +276,26 @@ def _found(plan: PullPlan, reader: RowReader, tail: Tail) -> Iterator[StoredReco
         return tail.store.scan()
     if len(plan.lookups) == 1:
         return reader.find(tail.store, plan.lookups[0])
-    found = (record for lookup in plan.lookups for record in reader.find(tail.store, lookup))
-    return iter({record.key: record for record in found}.values())
+    return reader.find_all(tail.store, plan.lookups)
+
+
+def _carried(records: Iterable[StoredRecord]) -> Iterator[list[StoredRecord]]:
+    """The records in pieces that Spark is given at a time."""
+    piece: list[StoredRecord] = []
+    size = 0
+    for record in records:
+        piece.append(record)
+        size += len(record.key) + len(record.value)
+        if len(piece) == CARRIED_ROWS or size >= CARRIED_BYTES:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
+
+
+def _from_records(world: World, source: Source, records: Sequence[StoredRecord]) -> Read:
+    frame = world.spark.createDataFrame(_arrow(records, source.topic))
+    return lambda node, headers: frame
 
 
 def _of_rows(node: n.Node) -> n.Node:

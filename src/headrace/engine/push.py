@@ -1,10 +1,10 @@
-"""Push queries: a transient streaming query whose rows go to a bounded queue."""
+"""Push queries: a transient streaming query whose rows go to a queue that is bounded in bytes."""
 
 from __future__ import annotations
 
-import queue
 import tempfile
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,8 +12,10 @@ from functools import partial
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headrace.engine import waiting
 from headrace.engine.failures import reason_of
 from headrace.engine.running import answer_program, starting_offsets
+from headrace.engine.waiting import Waiting
 from headrace.engine.world import World
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
@@ -22,19 +24,19 @@ from headrace.model.settings import Settings
 from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
-from headrace.spark.answers import result_rows
+from headrace.spark.answers import packed_answer, result_rows
 from headrace.spark.callbacks import CallbackLine
 from headrace.spark.checkpoint import forget
+from headrace.spark.packed import PackedRows
 from headrace.spark.session import is_local
-
-BUFFERED_BATCHES = 8
 
 
 class PushQuery:
     """Rows as they come, until the limit is reached or someone closes it.
 
-    `of` says whether they are a stream's or changes of a table, which tell what is gone. A full
-    queue blocks the micro-batch that fills it, so that a slow reader slows Spark down.
+    `of` says whether they are a stream's or changes of a table, which tell what is gone. What waits
+    for the reader is bounded, and while that is full the micro-batch that brings more does not end:
+    who does not read has a query that does not read either.
     """
 
     kind = QueryKind.PUSH
@@ -47,6 +49,7 @@ class PushQuery:
         of: SourceKind,
         rows: DataFrame,
         checkpoint: str,
+        place: str | None,
         limit: int | None,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
@@ -59,15 +62,19 @@ class PushQuery:
         self._left = limit
         self._ended = ended
         self._log = log
-        self._buffer: queue.Queue[list[ResultRow]] = queue.Queue(BUFFERED_BATCHES)
+        self._waiting = Waiting()
+        self._reading: Iterator[list[ResultRow]] = iter(())
         self._closing = threading.Event()
         self._over = limit == 0
         self._line: CallbackLine | None = None
         self.checkpoint = checkpoint
+        self._place = place
         self._forget = partial(forget, rows.sparkSession, checkpoint)
+        self._streaming: StreamingQuery | None = None
         try:
-            self._streaming: StreamingQuery = (
-                rows.writeStream.foreachBatch(self._take)
+            self._streaming = (
+                packed_answer(rows, schema, place)
+                .writeStream.foreachBatch(self._take)
                 .option("checkpointLocation", checkpoint)
                 .outputMode("update")
                 .start()
@@ -76,15 +83,39 @@ class PushQuery:
             self._forget()
             raise
 
+    @property
+    def waiting_bytes(self) -> int:
+        """How much was computed that the reader has not asked for yet."""
+        return self._waiting.size
+
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         if self._over:
             self.final_message = LIMIT_REACHED
             self.close()
             return None
+        deadline = time.monotonic() + timeout
+        while True:
+            batch = self._read()
+            if batch is None:
+                found = self._waiting.get(max(0.0, deadline - time.monotonic()))
+                if found is None:
+                    return self._nothing()
+                self._reading = result_rows(found, self.schema, self._log)
+                continue
+            if not self._of_table:  # a stream has nothing that could be deleted
+                batch = [row for row in batch if not row.tombstone]
+            if batch:
+                return self._limited(batch)
+
+    def _read(self) -> list[ResultRow] | None:
         try:
-            batch = self._buffer.get(timeout=timeout)
-        except queue.Empty:
-            return self._nothing()
+            return next(self._reading, None)
+        except OSError:
+            if self._closing.is_set():  # and what was not read is deleted
+                return None
+            raise
+
+    def _limited(self, batch: list[ResultRow]) -> Sequence[ResultRow]:
         if self._left is None:
             return batch
         batch = batch[: self._left]
@@ -93,10 +124,11 @@ class PushQuery:
         return batch
 
     def _nothing(self) -> Sequence[ResultRow] | None:
-        if self._closing.is_set():
+        streaming = self._streaming
+        if self._closing.is_set() or streaming is None:
             return None
-        if not self._streaming.isActive:
-            failure = self._streaming.exception()
+        if not streaming.isActive:
+            failure = streaming.exception()
             self.close()
             if failure is not None:
                 raise HeadraceError(f"The query failed: {reason_of(failure)}")
@@ -107,24 +139,24 @@ class PushQuery:
         if self._closing.is_set():
             return
         self._closing.set()
-        self._streaming.stop()
+        self._waiting.close()
+        if self._streaming is not None:
+            self._streaming.stop()
+        # Spark holds on to this object as long as Python does to Spark's: neither would ever go.
+        self._streaming = None
         if self._line is not None:
             self._line.hang_up()
+            self._line = None
         self._ended(self)
         self._forget()
+        waiting.leave(self._place)
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         if self._line is None:
             self._line = CallbackLine(batch.sparkSession)
-        rows = result_rows(batch, self.schema, self._log)
-        if not self._of_table:  # a stream has nothing that could be deleted
-            rows = [row for row in rows if not row.tombstone]
-        while rows and not self._closing.is_set():
-            try:
-                self._buffer.put(rows, timeout=0.1)
-                return
-            except queue.Full:
-                continue
+        packed = PackedRows.of(batch, self._place)
+        if packed.size:
+            self._waiting.put(packed)
 
 
 class PushQueries:
@@ -172,6 +204,7 @@ class PushQueries:
             SourceKind.STREAM if scalable else node.kind,
             answer_program(world, id_, node, settings, starts, whole=scalable),
             _checkpoint(world.spark, world.state_dir, id_),
+            waiting.new_place(world),
             limit,
             self._ended,
             self._log,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 
 from headrace.engine.layouts import source_layout
 from headrace.engine.rowstore import RowStore, StoredRecord, headers_of
@@ -22,6 +23,23 @@ RELOAD_SECONDS = 1.0
 
 _LONG = struct.Struct(">q")
 _NOTHING_ABOVE = b"\xff" * 17  # after every window that can follow a key
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Stored keys from `low` on and below `high`, of this length if one is given."""
+
+    low: bytes | None
+    high: bytes | None
+    length: int | None = None
+    is_key: bool = False
+
+    def holds(self, key: bytes) -> bool:
+        return (
+            (self.low is None or key >= self.low)
+            and (self.high is None or key < self.high)
+            and (self.length is None or len(key) == self.length)
+        )
 
 
 class RowReader:
@@ -118,26 +136,49 @@ class RowReader:
             return None
 
     def find(self, store: RowStore, lookup: Lookup) -> Iterator[StoredRecord]:
-        if lookup.key is not None:
-            key = self.key_bytes(lookup.key)
-            if key is None:
-                return
-            if self._suffix:
-                yield from self._windows(store, key, lookup)
-            elif (record := store.get(key)) is not None:
+        span = self._span(lookup)
+        if span is None:
+            return
+        if span.is_key:
+            if (record := store.get(cast(bytes, span.low))) is not None:
                 yield record
-        else:
-            yield from store.scan(*self._range(lookup.range or Range()))
+            return
+        for record in store.scan(span.low, span.high):
+            if span.holds(record.key):
+                yield record
 
-    def _windows(self, store: RowStore, key: bytes, lookup: Lookup) -> Iterator[StoredRecord]:
-        low, high = key, key + _NOTHING_ABOVE
-        if self._suffix == _LONG.size:
-            first, last = _bounds(lookup.window_start)
-            low, high = key + _packed(first), key + _packed(last) + b"\x00"
-        for record in store.scan(low, high):
-            # Another key may begin with these bytes; it has another length.
-            if len(record.key) == len(key) + self._suffix:
-                yield record
+    def find_all(self, store: RowStore, lookups: Sequence[Lookup]) -> Iterator[StoredRecord]:
+        """What any of the lookups finds, each record once."""
+        keys: set[bytes] = set()
+        spans: list[_Span] = []
+        for lookup in lookups:
+            span = self._span(lookup)
+            if span is None:
+                continue
+            for record in self.find(store, lookup):
+                key = record.key
+                if key not in keys and not any(before.holds(key) for before in spans):
+                    yield record
+            if span.is_key:
+                keys.add(cast(bytes, span.low))
+            else:
+                spans.append(span)
+
+    def _span(self, lookup: Lookup) -> _Span | None:
+        """Where the records of a lookup are; None if there can be none."""
+        if lookup.key is None:
+            return _Span(*self._range(lookup.range or Range()))
+        key = self.key_bytes(lookup.key)
+        if key is None:
+            return None
+        if not self._suffix:
+            return _Span(key, key + b"\x00", is_key=True)
+        # Another key may begin with these bytes; it has another length.
+        length = len(key) + self._suffix
+        if self._suffix != _LONG.size:
+            return _Span(key, key + _NOTHING_ABOVE, length)
+        first, last = _bounds(lookup.window_start)
+        return _Span(key + _packed(first), key + _packed(last) + b"\x00", length)
 
     def _range(self, limits: Range) -> tuple[bytes | None, bytes | None]:
         """Bytes that the range's keys are between; where bytes have no order, everything."""

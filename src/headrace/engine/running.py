@@ -30,6 +30,9 @@ from headrace.spark.torn import mend
 # Where to start in each topic.
 Starts = Mapping[str, Offsets]
 
+# What a push query reads at a time: a slow reader has it on disk until he has seen it.
+PUSHED_RECORDS = 50_000
+
 
 def starting_offsets(world: World, node: n.Node, settings: Settings) -> Starts:
     """Where a new query begins, fixed now: a record written right after it must not be missed.
@@ -72,10 +75,18 @@ def context_for(
 
 
 def streaming(
-    world: World, settings: Settings, starts: Starts, *, strict: bool = False
+    world: World,
+    settings: Settings,
+    starts: Starts,
+    *,
+    strict: bool = False,
+    passing: bool = False,
 ) -> Callable[[n.ReadSource, bool], DataFrame]:
-    options = consumer_options(world.kafka.settings, exactly_once(settings))
+    """`passing`: for a push query, which ends with its client."""
+    options = consumer_options(world.kafka.settings, exactly_once(settings), passing=passing)
     limit = settings.number("max.offsets.per.trigger")
+    if passing:
+        limit = min(limit, PUSHED_RECORDS)
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         start = starts.get(source.topic, "earliest")
@@ -85,12 +96,16 @@ def streaming(
     return read
 
 
-def bounded(world: World, ends: Starts) -> Callable[[n.ReadSource, bool], DataFrame]:
-    options = consumer_options(world.kafka.settings)
+def bounded(
+    world: World, starts: Starts, ends: Starts
+) -> Callable[[n.ReadSource, bool], DataFrame]:
+    """Reads what topics hold between two points, for a pull query."""
+    options = consumer_options(world.kafka.settings, passing=True)
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         topic = world.in_kafka(source.topic)
-        return read_topic(world.spark, topic, options, "earliest", ends[source.topic], headers)
+        start, end = starts[source.topic], ends[source.topic]
+        return read_topic(world.spark, topic, options, start, end, headers)
 
     return read
 
@@ -224,7 +239,7 @@ def answer_program(
 ) -> DataFrame:
     """`whole`: records without a value are passed over, and those without the key they should
     have."""
-    read = streaming(world, settings, starts)
+    read = streaming(world, settings, starts, passing=True)
     context = context_for(world, query_id, settings, _only_whole(read) if whole else read)
     return lower_node(node, context)
 

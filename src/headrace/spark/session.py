@@ -83,6 +83,9 @@ _DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "headrace.spark.workers",
     "spark.sql.streaming.pollingDelay": "20ms",
+    # What was fetched and not read, which a query that has ended leaves behind.
+    "spark.kafka.consumer.fetchedData.cache.timeout": "60s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "20s",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -142,6 +145,12 @@ logger.python.level = off
 def is_local(master: str) -> bool:
     """Whether the driver does all the work."""
     return master == "local" or master.startswith("local[")
+
+
+def local_path(path: str) -> str | None:
+    """A path as this machine's programs open it; None if it is of another kind of file system."""
+    parts = urlsplit(path)
+    return parts.path if parts.scheme == "file" else None if parts.scheme else path
 
 
 def start_session(

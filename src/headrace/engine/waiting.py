@@ -1,0 +1,78 @@
+"""Rows of answers that wait for their client: how many may, and where on disk they do."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import uuid
+from collections import deque
+from pathlib import Path
+
+from headrace.engine.world import World
+from headrace.spark.packed import PackedRows
+from headrace.spark.session import is_local, local_path
+
+# So much of what was computed waits for its reader, and of a larger batch nothing else beside it.
+BUFFERED_BYTES = 1024 * 1024
+
+
+class Waiting:
+    """Batches that wait for their reader. Who brings more than fits waits, too."""
+
+    def __init__(self, most: int = BUFFERED_BYTES) -> None:
+        self._most = most
+        self._batches: deque[PackedRows] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, batch: PackedRows) -> None:
+        """Returns when there is room, or when nobody reads any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._fits(batch.size))
+            if self._closed:
+                batch.discard()
+                return
+            self._batches.append(batch)
+            self._changed.notify_all()
+
+    @property
+    def size(self) -> int:
+        return sum(batch.size for batch in list(self._batches))
+
+    def _fits(self, size: int) -> bool:
+        return not self._batches or size + self.size <= self._most
+
+    def get(self, timeout: float) -> PackedRows | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._batches, timeout)
+            if self._closed or not self._batches:
+                return None
+            self._changed.notify_all()
+            return self._batches.popleft()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+
+def new_place(world: World) -> str | None:
+    """A directory of its own for one answer, which is made when it is needed: below the data
+    directory, or where all executors find it; None if they share no disk with this server."""
+    if is_local(str(world.spark.sparkContext.master)):
+        return str(_all(world) / uuid.uuid4().hex)
+    return local_path(f"{world.state_dir}/waiting/{uuid.uuid4().hex}")
+
+
+def leave(place: str | None) -> None:
+    if place is not None:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def sweep(world: World) -> None:
+    """Deletes what a server that was killed has left behind."""
+    shutil.rmtree(_all(world), ignore_errors=True)
+
+
+def _all(world: World) -> Path:
+    return world.data_dir.absolute() / "waiting"
