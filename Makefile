@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
 
-.PHONY: setup run demo docs check test test-kills test-faults test-cluster bench bench-quick format conformance conformance-sample clean
+.PHONY: setup run demo docs check test test-kills test-faults test-soak test-cluster bench bench-quick format conformance conformance-sample clean
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
@@ -76,6 +76,11 @@ test-kills: setup
 # exactly_once_v2, KINDS=server,jvm,… QUERIES=plain,… A fault takes about half a minute.
 test-faults: setup
 	@$(BIN)/pytest -q -s -m heavy -k "not brief" tests/faults
+
+# Ordinary use for SOAK_MINUTES (40), which prints every minute what the server holds, and clients
+# that do not read (STALLED_CLIENTS, PULLED_ROWS).
+test-soak: setup
+	@$(BIN)/pytest -s -m heavy tests/soak
 
 # A standalone Spark cluster on this machine, one of whose workers is killed: some minutes.
 test-cluster: setup

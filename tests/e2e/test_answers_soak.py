@@ -1,12 +1,17 @@
-"""Connections that are opened and dropped at random leave nothing behind, in short."""
+"""What is opened is closed, and what is kept does not grow, in short; `make test-soak` is long."""
 
 from __future__ import annotations
 
+import os
+import random
 import sys
 import threading
 from pathlib import Path
 
 import pytest
+from held import open_files
+from ordinary_use import OrdinaryUse
+from stalled import growth_by_stalled_clients
 
 from headrace.client import Client
 
@@ -44,7 +49,50 @@ def test_push_queries_that_had_rows_hang_up(scene):
     def called():
         return [t.name for t in threading.enumerate() if t.name.endswith("(run)")]
 
+    # Java's thread that collects what queries left behind has a line of its own.
     visits(2)
-    scene.wait(lambda: len(called()), lambda count: count <= 1)
+    scene.wait(lambda: len(called()), lambda count: count <= 2)
     visits(6)
-    scene.wait(lambda: len(called()), lambda count: count <= 1)
+    scene.wait(lambda: len(called()), lambda count: count <= 2)
+
+
+def test_push_queries_leave_no_open_files(scene):
+    """Neither in Python nor in Spark's JVM, read to the end or left; pull queries do not either."""
+    scene.topic("looked_at", partitions=2)
+    scene.sql(
+        "CREATE STREAM LOOKED_AT (ID STRING KEY, N INT) "
+        "WITH (KAFKA_TOPIC='looked_at', VALUE_FORMAT='JSON');"
+        + "".join(f"INSERT INTO LOOKED_AT VALUES ('k{i}', {i});" for i in range(10))
+    )
+
+    def look(times):
+        for _ in range(times):
+            assert len(scene.push("SELECT * FROM LOOKED_AT EMIT CHANGES LIMIT 3;", 3)) == 3
+            assert len(scene.push("SELECT N FROM LOOKED_AT EMIT CHANGES;", 3)) == 3
+            assert len(scene.pull("SELECT * FROM LOOKED_AT LIMIT 2;")) == 2
+        return open_files(os.getpid())
+
+    before = look(3)
+    # Each had left four files for each partition.
+    scene.wait(lambda: look(8), lambda after: after <= before + 10, patience=30)
+
+
+def test_an_ordinary_evening_in_brief(scene):
+    """Files of the server and of Spark's JVM do not grow with time, once all is warm."""
+    seed = int(os.environ.get("SEED", random.randrange(10**6)))
+    print(f"SEED={seed}")
+    use = OrdinaryUse(scene, seed)
+    use.prepare()
+    with use.going_on():
+        use.await_rounds(5)
+        before = open_files(os.getpid())
+        use.await_rounds(12)
+        after = open_files(os.getpid())
+    assert not use.failures, use.failures
+    assert after <= before + 30  # it had been one or two for each second
+    use.clean_up()
+
+
+def test_clients_that_do_not_read_cost_little_memory(scene):
+    """They had cost a gigabyte each; `make test-soak` has a hundred of them."""
+    assert growth_by_stalled_clients(scene, os.getpid(), 300_000, 6, 90) <= 350

@@ -155,10 +155,15 @@ class Engine:
     def _watch(self) -> None:
         self.watch = HealthWatch(self.world, self.log.topic, self.queries, self._spark_lost)
         self.watch.add("commandRunner", self._command_runner)
-        for part in (self.heartbeat, self.queries, self.tails, self._topic_watch):
+        for part in (self.heartbeat, self.queries, self._topic_watch):
             self.watch.watch(part.thread.name, part.thread)
+        self.watch.add(self.tails.thread.name, self._tables)
         self.watch.watch("lease", self._following.role)
         self.watch.open()
+
+    def _tables(self) -> str | None:
+        trouble = self.tails.trouble
+        return None if trouble is None else trouble.reason
 
     def _command_runner(self) -> str | None:
         if self._terminated:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from headrace.engine.world import World
 from headrace.spark.packed import PackedRows
-from headrace.spark.session import is_local, local_path
+from headrace.spark.session import is_local
+from headrace.spark.torn import local_path
 
 # So much of what was computed waits for its reader, and of a larger batch nothing else beside it.
 BUFFERED_BYTES = 1024 * 1024
@@ -61,7 +62,8 @@ def new_place(world: World) -> str | None:
     directory, or where all executors find it; None if they share no disk with this server."""
     if is_local(str(world.spark.sparkContext.master)):
         return str(_all(world) / uuid.uuid4().hex)
-    return local_path(f"{world.state_dir}/waiting/{uuid.uuid4().hex}")
+    shared = local_path(f"{world.state_dir}/waiting/{uuid.uuid4().hex}")
+    return None if shared is None else str(shared)
 
 
 def leave(place: str | None) -> None:

@@ -147,12 +147,6 @@ def is_local(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def local_path(path: str) -> str | None:
-    """A path as this machine's programs open it; None if it is of another kind of file system."""
-    parts = urlsplit(path)
-    return parts.path if parts.scheme == "file" else None if parts.scheme else path
-
-
 def start_session(
     jars: Iterable[Path], settings: Mapping[str, str], work_dir: Path
 ) -> SparkSession:
