@@ -68,6 +68,9 @@ class Supervised:
         try:
             return self.server.stop()
         except subprocess.TimeoutExpired:
+            jvm = jvm_of(self.pid)
+            if jvm is not None:
+                os.kill(jvm, signal.SIGQUIT)  # where it hangs is then in the server's output
             return None
         finally:
             self.server.close()
