@@ -66,7 +66,7 @@ test: setup check
 	@$(HEAVY) run $(SPARKLESS)
 	@$(HEAVY) run $(TOGETHER)
 	@for part in $(PARTS); do $(HEAVY) run $$part || exit 1; done
-	@$(HEAVY) run -k brief $(KILL_TESTS)
+	@$(HEAVY) run -k brief $(KILL_TESTS) tests/faults
 	@$(HEAVY) verdict
 
 test-kills: setup

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, TypeVar
 
 import kinds as fault_kinds
@@ -381,7 +382,7 @@ def table(faults: Sequence[Fault]) -> str:
         mine = [f for f in faults if f.kind == name]
         times = sorted(max(f.recovered, 0) for f in mine if f.recovered is not None)
         if mine:
-            shown = [f"{times[len(times) // 2]:.0f} s", f"{times[-1]:.0f} s"] if times else ["", ""]
+            shown = [f"{median(times):.0f} s", f"{times[-1]:.0f} s"] if times else ["", ""]
             lines.append(f"| {kind.told} | {len(mine)} | {' | '.join(shown)} |")
     return "\n".join([*lines, f"| all | {len(faults)} | | |"])
 
