@@ -150,7 +150,10 @@ class QueryParser(ExpressionParser):
         relation = self._aliased()
         within = self._within() if self.kind == "WITHIN" else None
         self.expect("ON")
-        return JoinedSource(join_type, relation, self.expression(), within, position=position)
+        condition = self.expression()
+        if within is None and self.kind == "WITHIN":  # as KLIP-3 writes it
+            within = self._within()
+        return JoinedSource(join_type, relation, condition, within, position=position)
 
     def _within(self) -> Within:
         position = self.position_of(self.expect("WITHIN"))
