@@ -26,35 +26,9 @@ from headrace.plan.ddl import plan_create_source
 from headrace.plan.query import plan_create_as
 from headrace.sql import ast
 from headrace.sql.parser import parse_statement
+from wraps import VALID, WRAPS, Wraps
 
 SCHEMA_ID = 3
-Flag = bool | None
-
-
-@dataclass(frozen=True)
-class Wraps:
-    """The three properties of a WITH clause; None: not given."""
-
-    keys: Flag = None
-    values: Flag = None
-    fields: Flag = None
-
-    @property
-    def is_valid(self) -> bool:
-        return self.fields is None or (self.keys is None and self.values is None)
-
-    def of(self, side: Side) -> Flag:
-        own = self.keys if side == "key" else self.values
-        return self.fields if own is None else own
-
-    @property
-    def text(self) -> str:
-        given = {
-            "WRAP_SINGLE_KEYS": self.keys,
-            "WRAP_SINGLE_VALUES": self.values,
-            "WRAP_SINGLE_FIELDS": self.fields,
-        }
-        return ", ".join(f"{name}={flag}" for name, flag in given.items() if flag is not None)
 
 
 @dataclass(frozen=True)
@@ -108,9 +82,6 @@ class Combination:
         return self.source_setting(side) if own is None else own
 
 
-FLAGS: tuple[Flag, ...] = (None, True, False)
-WRAPS = tuple(Wraps(*flags) for flags in itertools.product(FLAGS, repeat=3))
-VALID = tuple(wraps for wraps in WRAPS if wraps.is_valid)
 # A table cannot become a stream.
 KINDS = (("STREAM", "STREAM"), ("STREAM", "TABLE"), ("TABLE", "TABLE"))
 
