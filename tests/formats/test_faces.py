@@ -330,6 +330,39 @@ def test_avro_of_several_writers(spark):
     assert spark_decode(spark, avro, layout, records) == expected
 
 
+BARE_AVRO = {
+    "boolean": (BOOLEAN, b"\x01"),
+    "int": (INTEGER, b"\x14"),
+    "long": (BIGINT, b"\x14"),
+    "double": (DOUBLE, struct.pack("<d", 1.5)),
+    "string": (STRING, b"\x02x"),
+    "bytes": (BYTES, b"\x02x"),
+}
+
+
+@pytest.mark.parametrize("name", BARE_AVRO)
+def test_bare_avro_values_that_may_be_null(spark, name):
+    """A null of a union is a null, wherever the union has it; the others need no second look."""
+    type_, payload = BARE_AVRO[name]
+    unions = {1: ["null", name], 2: [name, "null"]}
+    writers = tuple((id_, RegistrySchema(json.dumps(u), "AVRO")) for id_, u in unions.items())
+    layout = Layout((Column("V", type_),), wrapped=False, topic="t", writers=writers)
+    records = [
+        header(1) + b"\x02" + payload,
+        header(1) + b"\x00",
+        header(2) + b"\x00" + payload,
+        header(2) + b"\x02",
+        None,
+    ]
+    avro = FORMATS["AVRO"]
+    expected = [outcome(avro.python(layout).decode, r) for r in records]
+    nulls = [row is not None and row["V"] is None for row, _ in expected]
+    assert nulls == [False, True, False, True, False]
+    assert spark_decode(spark, avro, layout, records) == expected
+    natively = spark_decode_natively(spark, avro, layout, records)
+    assert natively == {i: expected[i][0] for i in (0, 2)}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_json_sr(spark, seed):
     samples = Samples(seed)

@@ -159,7 +159,7 @@ class AvroColumns(NativeFirst):
         payload = payload_column(data)
         parsed = [
             F.when(
-                F.substring(data, 1, 5) == header_column(id_),
+                (F.substring(data, 1, 5) == header_column(id_)) & ~_is_null(writer.node, payload),
                 from_avro(payload, writer.text, {"mode": "PERMISSIVE"}),
             ).alias(f"w{id_}")
             for id_, writer in self._native_writers()
@@ -215,6 +215,16 @@ class AvroColumns(NativeFirst):
             if _native(layout.type, node, F.lit(None)) is not None:
                 writers.append((id_, _Writer(_spark_text(schema.text), node)))
         return writers
+
+
+def _is_null(node: Node, payload: SparkColumn) -> SparkColumn:
+    """Whether the value as a whole is a union's null: Spark would read it as zero or false."""
+    places = [i for i, branch in enumerate(node.branches) if branch.type == "null"]
+    if not places:
+        return F.lit(False)
+    number = bytearray()
+    avro_binary.write_long(number, places[0])
+    return F.substring(payload, 1, len(number)) == F.lit(bytes(number))
 
 
 def _is_parsed(node: Node, parsed: SparkColumn) -> SparkColumn:
