@@ -23,7 +23,9 @@ class ServerProcess:
         ports: tuple[int, int, int],
         kafka: str | None = None,
         settings: Mapping[str, str] | None = None,
+        config: str | None = None,
     ) -> None:
+        """`settings` go on the command line; `config` is the text of its properties file."""
         self.url = f"http://127.0.0.1:{ports[0]}"
         self.kafka = kafka or f"127.0.0.1:{ports[1]}"
         self._data_dir = data_dir
@@ -34,6 +36,10 @@ class ServerProcess:
             told += ["--set", f"{name}={value}"]
         command = [sys.executable, "-m", "headrace.cli.main", "start", "--data-dir", str(data_dir)]
         data_dir.mkdir(parents=True, exist_ok=True)
+        if config is not None:
+            file = data_dir / "server.properties"
+            file.write_text(config)
+            told += ["--config", str(file)]
         self._output = (data_dir / "output.txt").open("ab")
         self.process = subprocess.Popen(
             [*command, *told], stdout=self._output, stderr=self._output, start_new_session=True
