@@ -16,6 +16,7 @@ from headrace.topics.registry.client import RegistryClient
 from headrace.topics.registry.schema import RegisteredSchema, Schema
 
 Codec = tuple[Format, Layout]
+_NO_ID = 0  # a registry counts from 1
 
 
 def subject(topic: str, side: Side) -> str:
@@ -51,13 +52,26 @@ def layout_of(world: World, node: n.ReadSource | n.Write, side: Side) -> Codec:
 
 def source_layout(world: World, source: Source, side: Side) -> Codec:
     """For single rows: reads and writes."""
-    serde = source.key if side == "key" else source.value
-    columns = source.schema.key if side == "key" else source.schema.value
+    return _of_source(world, source, side, written=True)
+
+
+def read_layout(world: World, source: Source, side: Side) -> Codec:
+    """For single rows that are read: nothing is registered for that, because it may not fit to what
+    others have registered. Keys in topics of others are compared with each other only, and bear an
+    id that nothing has."""
+    return _of_source(world, source, side, written=source.is_sink)
+
+
+def _of_source(world: World, source: Source, side: Side, *, written: bool) -> Codec:
+    serde, columns = source.side(side)
     format_, layout = plain_layout(serde, columns, side, source.topic)
     if not isinstance(format_, RegistryFormat) or not columns:
         return format_, layout
     registry = _registry(world)
-    layout = _written(registry, format_, layout)
+    if written or layout.option("schemaId") is not None:
+        layout = _written(registry, format_, layout)
+    else:
+        layout = replace(layout, schema_id=_NO_ID)
     return format_, replace(layout, writers=_writers(registry, subject(source.topic, side)))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from headrace.engine.layouts import source_layout
+from headrace.engine.layouts import read_layout
 from headrace.engine.rowstore import RowStore, StoredRecord, headers_of
 from headrace.engine.tailing import Followed
 from headrace.engine.world import World
@@ -64,7 +64,7 @@ class RowReader:
         self._value = self._codec("value")
 
     def _codec(self, side: Side) -> RowCodec | None:
-        format_, layout = source_layout(self._world, self.source, side)
+        format_, layout = read_layout(self._world, self.source, side)
         return format_.python(layout) if layout.columns else None
 
     # ------------------------------------------------------------------ records to rows
@@ -200,7 +200,7 @@ class RowReader:
         name, topic = tail_name(source), self._world.in_kafka(source.topic)
         if source.is_sink:
             return Followed(name, topic)
-        shape = f"{source.schema}|{source.key}|{source.value}|{source.window}"
+        shape = f"{source.schema}|{source.key}|{source.value}|{source.window}|keys without an id"
         return Followed(name, topic, shape, self._admit)
 
     def _admit(self, key: bytes, value: bytes | None) -> bytes | None:
