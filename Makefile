@@ -50,6 +50,7 @@ KILL_TESTS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
 # the parts want theirs set up differently. Some are content with one server for all of them.
 TOGETHER := tests/engine $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns processing_log \
+  single_field_examples single_field_keys single_fields_matrix \
   corrupted_records every_door answers_clients hopeful_queries windowed_joins two_ways coalesced_tables \
   doors migrations replaced_query replayed_batch state_refused changed_topics single_field_choices)
 PARTS := $(filter-out $(TOGETHER) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
