@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ from headrace.sql import ast
 from headrace.sql.parser import parse_statement
 from headrace.topics.admin import TopicAdmin
 from headrace.topics.client import KafkaConnection
+from headrace.topics.ports import free_port
 from headrace.topics.records import Record, RecordWriter
 
 
@@ -161,3 +163,16 @@ def test_writers_are_idempotent_whatever_the_user_sets_for_producers(monkeypatch
     assert config["enable.idempotence"] is True
     assert config["acks"] == "all"
     assert not {"retries", "max.in.flight.requests.per.connection"} & set(config)
+
+
+def test_a_kafka_that_is_away_does_not_fill_the_log(caplog):
+    kafka = KafkaConnection({"bootstrap.servers": f"127.0.0.1:{free_port()}"})
+    with caplog.at_level(logging.DEBUG):
+        producers = [
+            kafka.producer(reconnect_backoff_ms=10, reconnect_backoff_max_ms=10) for _ in range(5)
+        ]
+        for producer in producers:
+            producer.produce("nowhere", b"value")
+            producer.poll(0.5)
+    told = [r for r in caplog.records if r.name == "headrace.kafka.librdkafka"]
+    assert len(told) <= 1

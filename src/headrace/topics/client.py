@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -13,7 +14,26 @@ from headrace.model.errors import HeadraceError, UnavailableError
 from headrace.topics.settings import client_settings
 
 LOG = logging.getLogger("headrace.kafka")
+# While a broker is away, every client tries twenty times a second, and would log each time.
+LOG_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
+
+
+class _Sparingly(logging.Filter):
+    """Of the client library's lines, lets one through now and then."""
+
+    _silent_until = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now < self._silent_until:
+            return False
+        self._silent_until = now + LOG_SECONDS
+        return True
+
+
+LIBRARY_LOG = LOG.getChild("librdkafka")
+LIBRARY_LOG.addFilter(_Sparingly())
 
 # Codes that say "nobody answered", not "the answer is no".
 SILENCE = frozenset(
@@ -99,7 +119,9 @@ class KafkaConnection:
     def _producer(self, settings: Mapping[str, str | int | bool]) -> Producer:
         defaults = {"partitioner": "murmur2_random", "linger.ms": "5"}
         with self.reaching("a producer"):
-            return Producer(defaults | dict(settings) | {"error_cb": self._note}, logger=LOG)
+            return Producer(
+                defaults | dict(settings) | {"error_cb": self._note}, logger=LIBRARY_LOG
+            )
 
     def consumer(self, **settings: str | int | bool) -> Consumer:
         """A consumer that only reads: it joins no group and commits nothing."""
@@ -107,12 +129,14 @@ class KafkaConnection:
         fixed = {"enable.auto.commit": False, "enable.auto.offset.store": False}
         config = defaults | self._translated.for_consumer() | fixed | _dotted(settings)
         with self.reaching("a consumer"):
-            return Consumer(config | {"error_cb": self._note}, logger=LOG)
+            return Consumer(config | {"error_cb": self._note}, logger=LIBRARY_LOG)
 
     def admin(self) -> AdminClient:
         with self.reaching("an admin client"):
             # The callback goes by keyword: the library's types know plain values in the dict only.
-            return AdminClient(dict(self._translated.for_admin()), error_cb=self._note, logger=LOG)
+            return AdminClient(
+                dict(self._translated.for_admin()), error_cb=self._note, logger=LIBRARY_LOG
+            )
 
     @contextmanager
     def reaching(self, topic: str) -> Iterator[None]:
