@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from headrace.model.secrets import sounds_secret
 from headrace.spark.bucket import DEFAULT_BUCKETS
+from headrace.spark.durable import FILE_MANAGER, FILE_SYSTEM, durable_jar
 from headrace.spark.forks import forking_path
 from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
 from headrace.spark.lookups import know_classes
@@ -94,12 +95,10 @@ _DEFAULTS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
-    # Hadoop's local file system forks `chmod` for every checkpoint file; this one does not.
-    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
-        "FileSystemBasedCheckpointFileManager"
-    ),
+    # Checkpoint files are on the disk before they count. And Hadoop's local file system would fork
+    # `chmod` for each of them.
+    "spark.hadoop.fs.file.impl": FILE_SYSTEM,
+    FILE_MANAGER_SETTING: FILE_MANAGER,
 }
 
 # Java leaves methods of 8 kB interpreted; those that Spark makes of many columns are larger, and
@@ -159,7 +158,9 @@ def start_session(
     log4j.write_text(_LOG4J)
     pools = work_dir / "pools.xml"
     pools.write_text(ALLOCATIONS)
-    paths = [str(j.absolute()) for j in jars]
+    given = [j.absolute() for j in jars]
+    # Without any, nothing here is to be kept.
+    paths = [str(jar) for jar in (*given, *([durable_jar(given)] if given else []))]
     master = settings.get("spark.master", _DEFAULTS["spark.master"])
     local = is_local(master)
     address = "127.0.0.1" if local else facing(master)
