@@ -16,7 +16,7 @@ from headrace.plan.ddl import plan_create_source
 from headrace.sql import ast
 from headrace.sql.parser import parse_statement
 from headrace.topics.admin import TopicAdmin
-from headrace.topics.client import KafkaConnection
+from headrace.topics.client import LIBRARY_LOG, KafkaConnection
 from headrace.topics.ports import free_port
 from headrace.topics.records import Record, RecordWriter
 
@@ -176,3 +176,9 @@ def test_a_kafka_that_is_away_does_not_fill_the_log(caplog):
             producer.poll(0.5)
     told = [r for r in caplog.records if r.name == "headrace.kafka.librdkafka"]
     assert len(told) <= 1
+
+
+def test_that_a_broker_is_not_ready_yet_is_no_news(caplog):
+    with caplog.at_level(logging.DEBUG):
+        LIBRARY_LOG.warning("%s [%s] %s", "GETPID", "rdkafka#producer-2", "retrying")
+    assert caplog.records == []

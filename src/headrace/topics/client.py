@@ -20,13 +20,15 @@ TIMEOUT_SECONDS = 30.0
 
 
 class _Sparingly(logging.Filter):
-    """Of the client library's lines, lets one through now and then."""
+    """Of the client library's lines, lets one through now and then; none that a broker which has
+    just started is asked again for a producer's id."""
 
     _silent_until = 0.0
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
-        if now < self._silent_until:
+        asks_again = isinstance(record.args, tuple) and record.args[:1] == ("GETPID",)
+        if asks_again or now < self._silent_until:
             return False
         self._silent_until = now + LOG_SECONDS
         return True
