@@ -53,7 +53,7 @@ TOGETHER := tests/engine $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns 
   single_field_examples single_field_keys single_fields_matrix \
   corrupted_records every_door answers_clients hopeful_queries windowed_joins two_ways coalesced_tables \
   doors migrations replaced_query replayed_batch state_refused changed_topics single_field_choices \
-  torn_checkpoints thread_deaths)
+  power_cuts thread_deaths)
 PARTS := $(filter-out $(TOGETHER) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
   $(addprefix tests/,formats functions kernels testing)
 # These have no Spark at all.
