@@ -5,12 +5,17 @@ By default `ksql.persistence.wrap.single.values` and `.keys` are false.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
 import pytest
 from plan_catalog import Catalog
 
 from headrace.formats import FORMATS
 from headrace.model.errors import StatementError
 from headrace.model.sources import Serde, Source
+from headrace.plan import nodes as n
 
 SOURCES = """
     CREATE STREAM EXPLICIT_SOURCE (ID INT)
@@ -245,3 +250,42 @@ def test_an_inherited_setting_is_no_order():
     assert not written(catalog.known["R"])
     assert written(catalog.known["R2"])
     assert written(catalog.known["R2"], "key")
+
+
+# --------------------------------------------------------------------- what lies between the topics
+
+
+def differing(one: Any, other: Any, node: type | None = None) -> Iterator[type | None]:
+    """The kinds of plan nodes in which two plans differ."""
+    assert type(one) is type(other)
+    if is_dataclass(one):
+        node = type(one) if isinstance(one, n.Node) else node
+        for field in fields(one):
+            yield from differing(getattr(one, field.name), getattr(other, field.name), node)
+    elif isinstance(one, tuple):
+        for a, b in zip(one, other, strict=True):
+            yield from differing(a, b, node)
+    elif one != other:
+        yield node
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE TABLE R AS SELECT V, COUNT(*) AS N FROM S GROUP BY V;",
+        "CREATE TABLE R AS SELECT K, COUNT(*) AS N FROM S WINDOW SESSION (1 HOUR) GROUP BY K;",
+        "CREATE STREAM R AS SELECT V, K FROM S PARTITION BY V;",
+        "CREATE STREAM R AS SELECT S.K, S.V, T.V FROM S JOIN T ON S.K = T.K;",
+    ],
+)
+def test_nothing_but_what_reads_and_writes_topics_knows_the_choice(query: str):
+    """So that neither state nor what is shuffled depends on it."""
+
+    def plan(flag: str) -> n.Node:
+        catalog = Catalog()
+        for side in ("keys", "values"):
+            catalog.settings[f"ksql.persistence.wrap.single.{side}"] = flag
+        table = "CREATE TABLE T (K INT PRIMARY KEY, V INT) WITH (KAFKA_TOPIC='t', FORMAT='JSON');"
+        return catalog.plan(KEYED.format("") + table + query).node
+
+    assert set(differing(plan("true"), plan("false"))) == {n.ReadSource, n.Write}

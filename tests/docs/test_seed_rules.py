@@ -1,0 +1,47 @@
+"""docs/design/seeds.md: every rule of the proposals names tests that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "design" / "seeds.md").read_text()
+RULES, _, DIFFERENCES = PAGE.partition("## Differences")
+ROW = re.compile(r"^\| (\d+\.\d+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
+
+
+@cache
+def tests_in(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / "tests" / path).read_text())
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_every_rule_is_listed_once():
+    for seed, rules in (("57", 55), ("3", 70), ("14", 27)):
+        numbers = [
+            int(n.split(".")[1]) for n, _, _ in ROW.findall(RULES) if n.startswith(f"{seed}.")
+        ]
+        assert numbers == list(range(1, rules + 1))
+
+
+@pytest.mark.parametrize(("rule", "shown_by"), [(n, by) for n, _, by in ROW.findall(RULES)])
+def test_the_tests_that_show_a_rule_exist(rule: str, shown_by: str):
+    named = TEST.findall(shown_by)
+    assert named, f"{rule} names no test"
+    assert re.sub(r"[\s,]", "", TEST.sub("", shown_by)) == "", f"{rule} says more than tests"
+    for path, name in named:
+        assert name in tests_in(path), f"{rule}: {path}::{name} does not exist"
+
+
+def test_differences_are_of_rules_and_have_a_reason():
+    rules = {n for n, _, _ in ROW.findall(RULES)}
+    differences = ROW.findall(DIFFERENCES)
+    assert differences
+    for rule, what, why in differences:
+        assert rule in rules and what and why
