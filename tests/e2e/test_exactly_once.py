@@ -35,6 +35,8 @@ CREATE STREAM doubled AS SELECT k, n, n * 2 AS twice FROM numbers;
 CREATE TABLE totals AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM doubled GROUP BY k;
 CREATE STREAM named AS SELECT d.k AS k, d.n AS n, m.name AS name
   FROM doubled d JOIN names m ON d.k = m.k;
+CREATE TABLE few WITH (partitions=1) AS SELECT k, COUNT(*) AS c, LATEST_BY_OFFSET(n) AS l
+  FROM numbers GROUP BY k;
 SET 'ksql.streams.cache.max.bytes.buffering' = '0';
 CREATE TABLE steps AS SELECT k, COUNT(*) AS c, SUM(n) AS s FROM numbers GROUP BY k;
 """
@@ -115,6 +117,8 @@ def writes_once(tmp_path: Path, records: int, kills: int, seed: int) -> None:
                 for i in range(KEYS)
             }
             assert totals == sums
+            few = {k: row["C"] for k, row in committed(scene, "FEW")}
+            assert few == {key(i): records // KEYS for i in range(KEYS)}
             assert server.stop() == 0
         finally:
             server.close()
@@ -134,6 +138,7 @@ def finish(scene: Scene) -> None:
     for sink, *topics in (
         ("DOUBLED", "numbers"),
         ("STEPS", "numbers"),
+        ("FEW", "numbers"),
         ("TOTALS", "DOUBLED"),
         ("NAMED", "DOUBLED", "names"),
     ):

@@ -19,6 +19,7 @@ class Broker:
         self.committed = {}
         self.rows = []
         self.opened = 0
+        self.positions = []
 
 
 class FakeProducer:
@@ -38,6 +39,7 @@ class FakeProducer:
 
     def send_offsets_to_transaction(self, positions, group, timeout):
         (self.offset,) = positions
+        self.broker.positions += positions
 
     def commit_transaction(self, timeout):
         if self.broker.owner[self.id] is not self:
@@ -127,6 +129,13 @@ def test_parts_of_a_batch_are_told_apart(broker, workers):
     assert write(7, "left", task=0).done
     assert not write(7, "other checkpoint", task=0, group="q2").done
     assert broker.rows == ["left", "right", "other checkpoint"]
+
+
+def test_a_sink_may_have_fewer_partitions_than_there_are_tasks(broker, workers):
+    for task in range(3):
+        write(4, "row", task=task)
+    kept = [(p.topic, p.partition, p.offset) for p in broker.positions]
+    assert kept == [("SINK", 0, 5)] * 3, "a broker refuses offsets of partitions that are not there"
 
 
 def test_who_was_left_behind_cannot_commit(broker, workers):

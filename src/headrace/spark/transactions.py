@@ -1,7 +1,7 @@
 """Exactly once: what a task writes in a micro-batch is one Kafka transaction.
 
-The number of the batch is part of the transaction, as an offset that a group of the query commits
-for the task. A batch that runs again after a crash finds it there, and leaves alone what was
+The number of the batch is part of the transaction, as an offset that a group of the task commits
+for the sink. A batch that runs again after a crash finds it there, and leaves alone what was
 written. See docs/design/0003-exactly-once.md. Runs on executors.
 """
 
@@ -50,6 +50,16 @@ class Place:
     task: int
     batch: int
 
+    @property
+    def writer_id(self) -> str:
+        """The name of the task's producer, and of its group. Each task has a group of its own, as a
+        sink may have fewer partitions than there are tasks, and always has the first."""
+        return f"{self.group}-{self.task}"
+
+    def reached(self, batch: int = -1) -> TopicPartition:
+        """Where the group keeps the number of the batch."""
+        return TopicPartition(self.topic, 0, batch)
+
     @classmethod
     def of_task(cls, name: str, topic: str, task: int | None) -> Place:
         """Of the running task; `task` tells it apart from others better than its number does."""
@@ -88,7 +98,7 @@ class Transaction:
     def commit(self) -> None:
         writer, place = self._writer, self._place
         if not self.done:
-            reached = TopicPartition(place.topic, place.task, place.batch + 1)
+            reached = place.reached(place.batch + 1)
             _patiently(writer.producer.send_offsets_to_transaction, [reached], writer.group)
             _patiently(writer.producer.commit_transaction)
             writer.reached = place.batch + 1
@@ -113,12 +123,12 @@ class _Writer:
     def open(cls, client: Client, settings: Mapping[str, Any], place: Place) -> _Writer:
         own = {
             **settings,
-            "transactional.id": f"{place.group}-{place.task}",
+            "transactional.id": place.writer_id,
             "transaction.timeout.ms": TRANSACTION_MS,
         }
         producer = Producer({**own, **dict(client)})
         _patiently(producer.init_transactions)
-        consumer = Consumer({**_connection(client), "group.id": place.group})
+        consumer = Consumer({**_connection(client), "group.id": place.writer_id})
         try:
             return cls(producer, consumer.consumer_group_metadata())
         finally:
@@ -140,14 +150,13 @@ def _reached(client: Client, place: Place) -> int | None:
     """The batch after the last one whose transaction for this place is committed."""
     if client not in _admins:
         _admins[client] = AdminClient(_connection(client))
-    wanted = TopicPartition(place.topic, place.task)
-    request = [ConsumerGroupTopicPartitions(place.group, [wanted])]
+    request = [ConsumerGroupTopicPartitions(place.writer_id, [place.reached()])]
 
     def ask(timeout: float) -> int:
         futures = _admins[client].list_consumer_group_offsets(
             request, require_stable=True, request_timeout=timeout
         )
-        (found,) = futures[place.group].result().topic_partitions
+        (found,) = futures[place.writer_id].result().topic_partitions
         if found.error is not None:
             raise KafkaException(found.error)
         return int(found.offset)
