@@ -1,4 +1,4 @@
-"""docs/design/seeds.md: every rule of the proposals names tests that exist."""
+"""Pages that say which test shows a promise name tests that exist."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "design" / "seeds.md").read_text()
-RULES, _, DIFFERENCES = PAGE.partition("## Differences")
+SEEDS = (ROOT / "docs" / "design" / "seeds.md").read_text()
+RULES, _, DIFFERENCES = SEEDS.partition("## Differences")
+RELIABILITY = (ROOT / "docs" / "reliability.md").read_text()
 ROW = re.compile(r"^\| (\d+\.\d+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
 @cache
-def tests_in(path: str) -> frozenset[str]:
+def functions_of(path: str) -> frozenset[str]:
     tree = ast.parse((ROOT / "tests" / path).read_text())
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
@@ -36,7 +37,7 @@ def test_the_tests_that_show_a_rule_exist(rule: str, shown_by: str):
     assert named, f"{rule} names no test"
     assert re.sub(r"[\s,]", "", TEST.sub("", shown_by)) == "", f"{rule} says more than tests"
     for path, name in named:
-        assert name in tests_in(path), f"{rule}: {path}::{name} does not exist"
+        assert name in functions_of(path), f"{rule}: {path}::{name} does not exist"
 
 
 def test_differences_are_of_rules_and_have_a_reason():
@@ -45,3 +46,10 @@ def test_differences_are_of_rules_and_have_a_reason():
     assert differences
     for rule, what, why in differences:
         assert rule in rules and what and why
+
+
+def test_the_files_that_show_what_is_promised_exist():
+    named = re.findall(r"`([\w/]+\.py)(?:::\w+)?`", RELIABILITY)
+    assert len(named) > 20
+    for path in named:
+        assert (ROOT / "tests" / path).is_file(), path
