@@ -7,6 +7,7 @@ CONFORMANCE ?= ../shared/conformance
 
 setup: .venv/.ready
 	@$(BIN)/python -m headrace.topics.jars
+	@$(BIN)/python -m headrace.spark.durable
 
 .venv/.ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv"

@@ -181,6 +181,13 @@ def test_the_image_is_made_of_what_is_there():
     assert all((ROOT / s).exists() for s in ours if not s.startswith("--"))
 
 
+def test_all_jars_are_part_of_the_image():
+    """Its user cannot write where they lie."""
+    text = (DEPLOY / "Dockerfile").read_text()
+    made = text.index("python -m headrace.topics.jars"), text.index("python -m headrace.spark.dur")
+    assert text.index("ENV HEADRACE_HOME") < min(made) and max(made) < text.index("USER 185")
+
+
 def test_a_container_is_an_executor_if_spark_says_so(tmp_path):
     for command in ("java", "headrace"):
         (tmp_path / command).write_text('#!/bin/sh\nprintf "%s\\n" ' + command + ' "$@"\n')
