@@ -332,17 +332,15 @@ def test_a_plan_carries_a_pseudocolumn_only_where_it_is_needed(scene, pipelines)
 # ------------------------------------------------------------------------------ joins of tables
 
 ROWS = 3000
-JOINED = "FROM LEFTS L JOIN RIGHTS R ON L.K = R.K"
+JOINED = "FROM TIMED_LEFTS L JOIN TIMED_RIGHTS R ON L.K = R.K"
 
 
 @pytest.fixture(scope="module")
-def tables(scene):
+def tables(scene, seed):
     """Two tables of which two queries make the same join, one of them with both times."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
     chance = random.Random(seed)
     times = {}
-    for side in ("lefts", "rights"):
+    for side in ("timed_lefts", "timed_rights"):
         scene.topic(side)
         times[side] = [chance.randrange(1_500_000_000_000, 1_700_000_000_000) for _ in range(ROWS)]
         scene.write(
@@ -361,7 +359,7 @@ def tables(scene):
         ),
     }
     for query_id in ids.values():
-        scene.drained(query_id, "lefts", "rights")
+        scene.drained(query_id, "timed_lefts", "timed_rights")
     yield ids, times
     for query_id in ids.values():
         scene.sql(f"TERMINATE {query_id};")
@@ -382,7 +380,7 @@ def test_all_columns_of_one_side_and_one_of_the_other(scene, tables):
 def test_a_join_of_tables_has_both_times(scene, tables):
     """Each side's own, whichever side's change made the row; the row's is the later of them."""
     _, times = tables
-    lefts, rights = times["lefts"], times["rights"]
+    lefts, rights = times["timed_lefts"], times["timed_rights"]
     query = "SELECT L_K, LT, RT, ROWTIME FROM TIMED_PAIRS;"
     found = scene.wait(lambda: scene.pull(query), lambda rows: len(rows) == ROWS)
     assert sorted(found) == sorted(
@@ -391,10 +389,10 @@ def test_a_join_of_tables_has_both_times(scene, tables):
     )
     late, later = 1_710_000_000_000, 1_720_000_000_000
     by_key = "SELECT LT, RT, ROWTIME FROM TIMED_PAIRS WHERE L_K = '7';"
-    scene.write("lefts", record({"V": 7, "W": 0}, key="7", at=late))
+    scene.write("timed_lefts", record({"V": 7, "W": 0}, key="7", at=late))
     expected = [(late, rights[7], late)]
     assert scene.wait(lambda: scene.pull(by_key), lambda rows: rows == expected) == expected
-    scene.write("rights", record({"V": 8, "W": 0}, key="7", at=later))
+    scene.write("timed_rights", record({"V": 8, "W": 0}, key="7", at=later))
     expected = [(late, later, later)]
     assert scene.wait(lambda: scene.pull(by_key), lambda rows: rows == expected) == expected
 

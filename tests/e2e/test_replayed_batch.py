@@ -17,23 +17,23 @@ KEYS = 5
 QUERIES = {
     "kernel": "SELECT k, EARLIEST_BY_OFFSET(UUID()) AS u, COLLECT_LIST(RANDOM()) AS r, "
     "COLLECT_LIST(UUID()) AS us, LATEST_BY_OFFSET(UNIX_TIMESTAMP()) AS t, "
-    "LATEST_BY_OFFSET(UNIX_DATE()) AS d FROM replayed WHERE RANDOM() < 0.8 GROUP BY k",
+    "LATEST_BY_OFFSET(UNIX_DATE()) AS d FROM repeated WHERE RANDOM() < 0.8 GROUP BY k",
     "native": "SELECT k, MAX(RANDOM()) AS most, MIN(UNIX_TIMESTAMP()) AS t, COUNT(*) AS c "
-    "FROM replayed WHERE RANDOM() < 0.8 GROUP BY k",
+    "FROM repeated WHERE RANDOM() < 0.8 GROUP BY k",
     "sessions": "SELECT k, COLLECT_LIST(UUID()) AS us, EARLIEST_BY_OFFSET(RANDOM()) AS r "
-    "FROM replayed WINDOW SESSION (5 SECONDS) GROUP BY k",
+    "FROM repeated WINDOW SESSION (5 SECONDS) GROUP BY k",
 }
 
 
 @pytest.fixture(scope="module")
 def sources(scene: Scene):
-    scene.topic("replayed")
+    scene.topic("repeated")
     scene.sql(
-        "CREATE STREAM replayed (k STRING KEY, n INT) "
-        "WITH (kafka_topic='replayed', value_format='JSON', wrap_single_values=true);"
+        "CREATE STREAM repeated (k STRING KEY, n INT) "
+        "WITH (kafka_topic='repeated', value_format='JSON', wrap_single_values=true);"
     )
     times = range(1_700_000_000_000, 1_700_000_040_000, 1000)
-    scene.write("replayed", *(record({"N": i}, f"k{i % KEYS}", at=t) for i, t in enumerate(times)))
+    scene.write("repeated", *(record({"N": i}, f"k{i % KEYS}", at=t) for i, t in enumerate(times)))
 
 
 def written(scene: Scene, topic: str) -> list[tuple[bytes, bytes]]:
@@ -43,9 +43,9 @@ def written(scene: Scene, topic: str) -> list[tuple[bytes, bytes]]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_batch_that_runs_again_gives_the_same_rows(scene, server, sources, name):
-    sink = f"REPLAYED_{name.upper()}"
+    sink = f"REPEATED_{name.upper()}"
     query_id = scene.create(f"CREATE TABLE {sink} AS {QUERIES[name]};")
-    scene.drained(query_id, "replayed")
+    scene.drained(query_id, "repeated")
     engine = server.engine
     engine.queries.pause(query_id)
     before = written(scene, sink)
@@ -70,8 +70,8 @@ def test_a_batch_that_runs_again_gives_the_same_rows(scene, server, sources, nam
 
 
 def test_what_cannot_be_repeated_is_refused_where_it_has_to(scene, sources):
-    text = "SELECT k, COLLECT_LIST(TRANSFORM(ARRAY[1], x => x + RANDOM())[1]) AS r FROM replayed"
-    statement = f"CREATE TABLE replayed_never AS {text} GROUP BY k;"
+    text = "SELECT k, COLLECT_LIST(TRANSFORM(ARRAY[1], x => x + RANDOM())[1]) AS r FROM repeated"
+    statement = f"CREATE TABLE repeated_never AS {text} GROUP BY k;"
     refused = scene.refused(statement, processing__guarantee="exactly_once_v2")
     assert "RANDOM() cannot be used here with processing.guarantee=exactly_once_v2" in refused
     with scene.query(statement):

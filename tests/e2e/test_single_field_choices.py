@@ -23,13 +23,13 @@ def test_a_property_goes_to_the_side_that_can_follow_it(scene: Scene):
     [only] = scene.records("half", 1)
     assert (only.key, only.value) == (b"a", b'{"V":1}')
     # The default key format is not affected, and a format that can follow inherits the choice.
-    with scene.query("CREATE STREAM whole WITH (key_format='JSON') AS SELECT * FROM half;"):
-        [only] = scene.records("WHOLE", 1)
+    with scene.query("CREATE STREAM half_whole WITH (key_format='JSON') AS SELECT * FROM half;"):
+        [only] = scene.records("HALF_WHOLE", 1)
     assert (only.key, only.value) == (b'{"K":"a"}', b'{"V":1}')
 
 
 REPLACED = "STREAM kept (k STRING KEY, v INT) WITH (kafka_topic='kept', value_format='JSON'{});"
-COPY = "STREAM copied {} AS SELECT k, v FROM kept{};"
+COPY = "STREAM kept_copied {} AS SELECT k, v FROM kept{};"
 WRAPPED = {"ksql__persistence__wrap__single__values": True}
 
 
@@ -37,14 +37,14 @@ def test_a_replacement_keeps_the_form_of_the_records(scene: Scene):
     scene.topic("kept")
     scene.sql(f"CREATE {REPLACED.format('')} CREATE {COPY.format('', '')}")
     scene.sql("INSERT INTO kept (k, v) VALUES ('a', 1);")
-    assert [r.value for r in scene.records("COPIED", 1)] == [b"1"]
+    assert [r.value for r in scene.records("KEPT_COPIED", 1)] == [b"1"]
 
     refused = scene.refused(f"CREATE OR REPLACE {REPLACED.format(', wrap_single_values=true')}")
     assert "while its topic 'kept' has records. Leave WRAP_SINGLE_VALUES out" in refused
     refused = scene.refused(
         f"CREATE OR REPLACE {COPY.format('WITH (wrap_single_values=true)', '')}"
     )
-    assert "while its topic 'COPIED' has records" in refused
+    assert "while its topic 'KEPT_COPIED' has records" in refused
     assert "is not upgradeable to several columns" in scene.refused(
         "ALTER STREAM kept ADD COLUMN w INT;"
     )
@@ -53,7 +53,7 @@ def test_a_replacement_keeps_the_form_of_the_records(scene: Scene):
     scene.sql(f"CREATE OR REPLACE {COPY.format('', ' WHERE v > 1')}", **WRAPPED)
     scene.sql("INSERT INTO kept (k, v) VALUES ('b', 2);")
     assert [r.value for r in scene.records("kept", 2)] == [b"1", b"2"]
-    assert [r.value for r in scene.records("COPIED", 2)] == [b"1", b"2"]
+    assert [r.value for r in scene.records("KEPT_COPIED", 2)] == [b"1", b"2"]
 
 
 def test_an_empty_topic_takes_another_form(scene: Scene):

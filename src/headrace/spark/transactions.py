@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     Consumer,
     ConsumerGroupTopicPartitions,
     KafkaError,
@@ -56,7 +57,7 @@ class Place:
         sink may have fewer partitions than there are tasks, and always has the first."""
         return f"{self.group}-{self.task}"
 
-    def reached(self, batch: int = -1) -> TopicPartition:
+    def reached(self, batch: int = OFFSET_INVALID) -> TopicPartition:
         """Where the group keeps the number of the batch."""
         return TopicPartition(self.topic, 0, batch)
 
