@@ -46,12 +46,8 @@ for element in (t.INTEGER, t.BIGINT, t.DOUBLE):
 def spark(tmp_path_factory):
     from headrace.spark.session import start_session
 
-    # Spark's own local files: the server's need a jar.
-    files = {
-        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    session = start_session([], files, tmp_path_factory.mktemp("spark"))
+    few = {"spark.sql.shuffle.partitions": "2"}
+    session = start_session([], few, tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()
 

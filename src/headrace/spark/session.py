@@ -95,8 +95,11 @@ _DEFAULTS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
-    # Checkpoint files are on the disk before they count. And Hadoop's local file system would fork
-    # `chmod` for each of them.
+}
+
+# Checkpoint files are on the disk before they count. And Hadoop's local file system would fork
+# `chmod` for each of them. Both classes come with Headrace's jars.
+_CHECKPOINT_FILES = {
     "spark.hadoop.fs.file.impl": FILE_SYSTEM,
     FILE_MANAGER_SETTING: FILE_MANAGER,
 }
@@ -166,6 +169,7 @@ def start_session(
     address = "127.0.0.1" if local else facing(master)
     ours = {
         **_DEFAULTS,
+        **(_CHECKPOINT_FILES if given else {}),
         "spark.sql.warehouse.dir": str(work_dir / "warehouse"),
         "spark.local.dir": str(work_dir / "tmp"),
         _DRIVER_JAVA: (
