@@ -36,7 +36,7 @@ docs: .venv/.ready
 	  $(BIN)/headrace reference $$page > docs/$$page.md; \
 	done
 
-# Format, lint, types, layers, and the tests that need no JVM: one to two minutes.
+# Format, lint, types, layers, and the tests that need no JVM: about two minutes.
 check: .venv/.ready
 	@$(BIN)/ruff format --check --quiet --no-cache src tests
 	@$(BIN)/ruff check --quiet --no-cache src tests
