@@ -14,6 +14,7 @@ from ksqldb import KSQLdbClient
 from scene import record
 
 from headrace.formats import proto_text
+from java_client import JavaClient
 from websocket_client import Socket, query_path
 
 pytestmark = pytest.mark.heavy
@@ -276,32 +277,6 @@ def test_a_table_is_asked_by_its_key(http, riders):
 # ------------------------------------------------------------- the requests of the Java client
 
 
-class JavaClient:
-    """What the methods of ksqlDB's client for Java send: no content type, and its media type for
-    queries. Names and types of a row's columns it takes from the schema of the header."""
-
-    def __init__(self, http):
-        self.http = http
-        self.agent = {"user-agent": "ksqlDB Java Client v8.0.0"}
-
-    def post(self, path, *lines, **headers):
-        content = "".join(json.dumps(line) + "\n" for line in lines)
-        return self.http.post(path, content=content.encode(), headers={**self.agent, **headers})
-
-    def execute_statement(self, sql):
-        body = {"ksql": sql, "streamsProperties": {}, "sessionVariables": {}}
-        return self.post("/ksql", body).json()[0]
-
-    def stream_inserts(self, target, *rows):
-        answer = self.post("/inserts-stream", {"target": target}, *rows)
-        return [json.loads(line) for line in answer.text.splitlines()]
-
-    def execute_query(self, sql):
-        body = {"sql": sql, "properties": EARLIEST, "sessionVariables": {}, "requestProperties": {}}
-        head, *rows = self.post("/query-stream", body, accept=KSQL).json()
-        return head["header"]["schema"], [r["row"]["columns"] for r in rows if "row" in r]
-
-
 def test_header_columns_with_the_java_client(http, scene):
     java = JavaClient(http)
     scene.topic("javas")
@@ -310,36 +285,50 @@ def test_header_columns_with_the_java_client(http, scene):
         ("STREAM", "JAVA_STREAM", "KEY"),
         ("SOURCE TABLE", "JAVA_TABLE", "PRIMARY KEY"),
     ):
-        made = java.execute_statement(
+        java.execute_statement(
             f"CREATE {kind} {name} (K STRING {key}, {columns}) "
             "WITH (kafka_topic='javas', value_format='JSON');"
         )
-        assert made["commandStatus"]["status"] == "SUCCESS"
-        fields = java.execute_statement(f"describe {name};")["sourceDescription"]["fields"]
-        marked = {f["name"]: (f.get("type"), f.get("headerKey")) for f in fields}
-        assert marked == {
-            "K": ("KEY", None),
-            "A": (None, None),
-            "B": (None, None),
-            "TRACE": ("HEADER", "trace"),
-        }
+        assert sorted(java.describe_source(name)["fields"]) == [
+            ("A", "INTEGER", False),
+            ("B", "INTEGER", False),
+            ("K", "STRING", True),
+            ("TRACE", "BYTES", False),
+        ]
 
     assert java.stream_inserts("JAVA_STREAM", {"K": "k", "A": 1, "B": 2}) == [
         {"status": "ok", "seq": 0}
     ]
     first, second = java.stream_inserts(
-        "JAVA_STREAM", {"K": "l", "A": 3}, {"K": "m", "TRACE": "AA=="}
+        "JAVA_STREAM", {"K": "l", "A": 3}, {"K": "m", "TRACE": b"\0"}
     )
     assert first == {"status": "ok", "seq": 0} and second["status"] == "error"
     assert "Cannot insert into HEADER columns: TRACE" in second["message"]
     scene.write("javas", record({"A": 5}, key="n", headers=(("trace", b"t1"),)))
 
-    schema = "`K` STRING, `A` INTEGER, `B` INTEGER, `TRACE` BYTES"
+    columns = [("K", "STRING"), ("A", "INTEGER"), ("B", "INTEGER"), ("TRACE", "BYTES")]
     trace = base64.b64encode(b"t1").decode()
     expected = [["k", 1, 2, None], ["l", 3, None, None], ["n", 5, None, trace]]
     for sql in ("SELECT * FROM JAVA_STREAM;", "SELECT * FROM JAVA_STREAM EMIT CHANGES LIMIT 3;"):
-        assert java.execute_query(sql) == (schema, expected)
+        for ask in (java.execute_query, java.stream_query):
+            found = ask(sql, EARLIEST)
+            assert (found.columns, found.rows, found.logged) == (columns, expected, [])
     by_key = "SELECT * FROM JAVA_TABLE WHERE K = 'n';"
-    _, found = scene.wait(lambda: java.execute_query(by_key), lambda answer: answer[1])
-    assert found == expected[2:]
-    assert java.execute_query(by_key)[0] == schema.replace("`K` STRING", "`K` STRING KEY")
+    found = scene.wait(lambda: java.execute_query(by_key), lambda answer: answer.rows)
+    assert (found.columns, found.rows) == (columns, expected[2:])
+
+
+def test_bytes_and_tokens_with_the_java_client(http, scene):
+    java = JavaClient(http)
+    java.execute_statement(
+        "CREATE STREAM JAVA_BYTES (K STRING KEY, B BYTES, BS ARRAY<BYTES>) "
+        "WITH (kafka_topic='java_bytes', value_format='JSON', partitions=1);"
+    )
+    java.insert_into("JAVA_BYTES", {"K": "url", "B": b"\xfb\xff", "BS": ["-_8", "+/8=", "-_8="]})
+    java.insert_into("JAVA_BYTES", {"K": "none"})
+    alike = base64.b64encode(b"\xfb\xff").decode()
+    # The client asks for continuation tokens by itself, if it is to use the new push queries.
+    properties = {**EARLIEST, "ksql.query.push.v2.enabled": True}
+    for sql in ("SELECT * FROM JAVA_BYTES;", "SELECT * FROM JAVA_BYTES EMIT CHANGES LIMIT 2;"):
+        found = java.stream_query(sql, properties if "EMIT" in sql else EARLIEST)
+        assert found.rows == [["url", alike, [alike] * 3], ["none", None, None]]

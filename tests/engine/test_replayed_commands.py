@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from test_one_log_two_engines import COPY, ORDERS, Service, Topics, run
 
 from headrace.catalog.commands import Command
 from headrace.engine.engine import Engine
@@ -17,6 +16,7 @@ from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
 from headrace.topics.admin import Topic
 from headrace.topics.records import Record
+from pretended_service import COPY, ORDERS, Service, Topics, run
 
 
 class Unreachable(Topics):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Protocol, TypeVar
 
 from headrace.catalog.catalog import Catalog, QueryRecord
@@ -69,10 +70,17 @@ class NewQuery:
     settings: Mapping[str, str]
 
 
+class Nothing(Enum):
+    """How a change that changes nothing is answered: by the kind of statement, as in ksqlDB."""
+
+    SUCCESS = auto()
+    WARNING = auto()
+
+
 @dataclass(frozen=True)
 class Change:
-    """`done` is a message instead of a change: nothing is to be done, and why that is fine.
-    `warnings` are for whoever sent the statement."""
+    """`nothing`: it is true already, and `message` says why that is fine. `warnings` are for
+    whoever sent the statement."""
 
     command: CommandId
     statement: ast.Statement
@@ -87,7 +95,7 @@ class Change:
     resumes: tuple[str, ...] = ()
     deletes_topic: Source | None = None
     alters: tuple[str, str] | None = None  # a setting of the server, and its new value
-    done: str | None = None
+    nothing: Nothing | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -159,9 +167,11 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
     command = CommandId(kind, statement.name, "create")
     existing = catalog.source(statement.name)
     if existing is not None and statement.if_not_exists:
-        return _nothing(
-            command, statement, catalog, intent, _exists(kind, statement.name, existing)
+        why = (
+            f"Cannot add {kind} `{statement.name}`: A {_kind(existing)} with the same name already "
+            "exists."
         )
+        return _nothing(command, statement, catalog, intent, why, Nothing.WARNING)
     source = plan_create_source(statement, catalog, intent.settings)
     if existing is not None:
         if not statement.or_replace:
@@ -207,9 +217,11 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
     command = CommandId(kind, statement.name, "create")
     existing = catalog.source(statement.name)
     if existing is not None and statement.if_not_exists:
-        return _nothing(
-            command, statement, catalog, intent, _exists(kind, statement.name, existing)
+        why = (
+            f"Cannot add {kind} `{statement.name}`: A {_kind(existing)} with the same name already "
+            "exists."
         )
+        return _nothing(command, statement, catalog, intent, why, Nothing.WARNING)
     planned = plan_create_as(statement, catalog, intent.settings)
     assert planned.sink is not None
     sink = replace(planned.sink, statement=intent.text)
@@ -358,16 +370,15 @@ def _control(statement: ast.QueryControl, catalog: Catalog, intent: Intent) -> C
 @changes(ast.CreateType)
 def _create_type(statement: ast.CreateType, catalog: Catalog, intent: Intent) -> Change:
     command = CommandId("type", statement.name, "create")
-    if catalog.type(statement.name) is not None:
-        text = (
-            f"Cannot register custom type '{statement.name}' since it is already registered with "
-            f"type: {catalog.type(statement.name)}"
-        )
+    existing = catalog.type(statement.name)
+    if existing is not None:
         if statement.if_not_exists:
-            return _nothing(
-                command, statement, catalog, intent, f"{statement.name} already exists."
-            )
-        raise StatementError(text)
+            why = f"{statement.name} is already registered with type {existing}"
+            return _nothing(command, statement, catalog, intent, why)
+        raise StatementError(
+            f"Cannot register custom type '{statement.name}' since it is already registered with "
+            f"type: {existing}"
+        )
     type_ = resolve_type(statement.type, catalog.type)
     message = f"Registered custom type with name '{statement.name}' and SQL type {type_}"
     after = catalog.with_type(statement.name, type_)
@@ -430,6 +441,11 @@ def _alter_system(statement: ast.AlterSystem, catalog: Catalog, intent: Intent) 
 
 
 def _nothing(
-    command: CommandId, statement: ast.Statement, catalog: Catalog, intent: Intent, why: str
+    command: CommandId,
+    statement: ast.Statement,
+    catalog: Catalog,
+    intent: Intent,
+    why: str,
+    answered: Nothing = Nothing.SUCCESS,
 ) -> Change:
-    return Change(command, statement, intent.text, why, catalog, done=why)
+    return Change(command, statement, intent.text, why, catalog, nothing=answered)

@@ -25,9 +25,14 @@ class Unfit(Exception):
     """The value is none of the type."""
 
 
+_URL_ALPHABET = str.maketrans("-_", "+/")
+
+
 def _bytes(text: str) -> bytes:
+    """Base64 in either alphabet, padded or not: ksqlDB's client for Java sends it as in URLs."""
+    padding = "" if text.endswith("=") else "=" * (-len(text) % 4)
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(text.translate(_URL_ALPHABET) + padding, validate=True)
     except binascii.Error:
         raise Unfit from None
 

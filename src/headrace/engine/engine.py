@@ -13,7 +13,7 @@ from headrace import __version__
 from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Entry, OutcomeUnknownError, Unreadable
 from headrace.engine import processing_log, telling, waiting
-from headrace.engine.changes import Change, Intent, is_change, plan_change
+from headrace.engine.changes import Change, Intent, Nothing, is_change, plan_change
 from headrace.engine.following import Following
 from headrace.engine.health import HealthWatch
 from headrace.engine.heartbeat import Heartbeat, beats_topic
@@ -397,8 +397,8 @@ class Engine:
         for _ in range(ATTEMPTS):
             intent = self._intent(parsed.text, session, self._next_sequence)
             change = plan_change(parsed.statement, self.catalog, intent, self._outside)
-            if change.done is not None:
-                return WarningEntity(parsed.text, change.done)
+            if change.nothing is not None:
+                return self._nothing_done(change)
             starts: Starts = {}
             if change.creates is not None:
                 provisioned.provision(change.creates, change.topic)
@@ -426,6 +426,15 @@ class Engine:
                 warnings=change.warnings,
             )
         raise UnavailableError("Other servers change too much at the same time. Try again.")
+
+    def _nothing_done(self, change: Change) -> Entity:
+        """The answer to a statement that changes nothing, which is not worth a command."""
+        if change.nothing is Nothing.WARNING:
+            return WarningEntity(change.text, change.message)
+        status = self.statuses[str(change.command)] = _status(change)
+        return CurrentStatus(
+            change.text, change.command, status, self._last, warnings=change.warnings
+        )
 
     def _await_command(self, sequence: int, patience: float) -> None:
         with self._changed:

@@ -290,6 +290,21 @@ _SETTINGS = (
         editable=True,
     ),
     Setting(
+        "ksql.query.push.v2.alos.enabled",
+        _boolean,
+        True,
+        "Accepted for compatibility: a push query reads each record at least once anyway.",
+        editable=True,
+    ),
+    Setting(
+        "ksql.query.push.v2.continuation.tokens.enabled",
+        _boolean,
+        False,
+        "Accepted for compatibility, since ksqlDB's client for Java sends it: answers have no "
+        "continuation tokens.",
+        editable=True,
+    ),
+    Setting(
         "ksql.query.pull.max.allowed.offset.lag",
         int,
         None,

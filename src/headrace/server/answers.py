@@ -108,7 +108,6 @@ class StreamedAnswer(AnswerWriter):
     """
 
     content_type = KSQL_JSON
-    idle = "\n"
 
     def __init__(self, query: RunningQuery) -> None:
         super().__init__(query)
@@ -130,11 +129,20 @@ class StreamedAnswer(AnswerWriter):
         return f'{{"row":{{"columns":{self.row(row.values)}{mark}}}}}'
 
     def error(self, error: ErrorEntity) -> str:
-        return self.before + dumps({"errorMessage": error.to_json()}) + "]\n"
+        # The bracket has a line of its own, without an end: ksqlDB's client for Java never notices
+        # that an answer is over after a line that it could not take.
+        return self.before + dumps({"errorMessage": error.to_json()}) + "\n]"
 
     def end(self, message: str | None) -> str:
         final = message or self.default_message
         return (self.before + dumps({"finalMessage": final}) if final else "") + "]\n"
+
+
+class KeptAliveAnswer(StreamedAnswer):
+    """The same with a blank line when no row came for a while, as clients of `/query` know it;
+    those of `/query-stream` take no blank lines."""
+
+    idle = "\n"
 
 
 class ProtobufAnswer(StreamedAnswer):

@@ -23,6 +23,7 @@ from headrace.server.answers import (
     AnswerWriter,
     ArrayAnswer,
     DelimitedAnswer,
+    KeptAliveAnswer,
     ProtobufAnswer,
     StreamedAnswer,
     dumps,
@@ -95,8 +96,8 @@ class QueryDoor:
 QUERY = QueryDoor(
     statement_request,
     {
-        KSQL_JSON: StreamedAnswer,
-        JSON: StreamedAnswer,
+        KSQL_JSON: KeptAliveAnswer,
+        JSON: KeptAliveAnswer,
         DELIMITED: DelimitedAnswer,
         KSQL_PROTOBUF: ProtobufAnswer,
     },
