@@ -146,6 +146,20 @@ def test_what_hangs_holds_up_its_own_kind_alone():
             link.close()
 
 
+def test_what_hangs_for_clients_that_have_left_does_not_hold_up_a_stopping_server():
+    engine = HangingEngine()
+    try:
+        with running(engine) as (_, url):
+            links = [send(url, "/inserts-stream", {"target": "S"}) for _ in range(20)]
+            wait_until(lambda: engine.hanging >= 8)
+            for link in links:
+                link.close()
+            started = time.monotonic()
+        assert time.monotonic() - started < 5
+    finally:
+        engine.go_on.set()
+
+
 def test_insert_streams_are_bounded():
     with running(limits=Limits(insert_streams=1)) as (_, url):
         host, port = url.removeprefix("http://").split(":")

@@ -121,11 +121,19 @@ class HttpServer:
         assert self._server is not None
         self._loop.call_soon_threadsafe(self._server.stop)
         deadline = time.monotonic() + seconds
-        while services.requests.under_way and time.monotonic() < deadline:
+        while self._busy() and time.monotonic() < deadline:
             time.sleep(_STEP_SECONDS)
-        if services.requests.under_way:
+        if self._busy():
             log.warning("Requests were still under way %s s after the server was stopped", seconds)
         # Granian waits for clients to hang up; one that holds an idle connection may never.
         self._thread.join(_HANG_UP_SECONDS)
         services.workers.stop()
         time.sleep(_SETTLE_SECONDS)
+
+    def _busy(self) -> bool:
+        """Whether requests are under way, and an event loop on which they can still end.
+
+        Granian's ends with the last connection: what a client has left behind stays under way.
+        """
+        assert self._thread is not None
+        return self._app.state.services.requests.under_way > 0 and self._thread.is_alive()
