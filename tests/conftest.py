@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from flaky import chosen_seed
 # again. CI tries the same every time, so that a red run tells of the change and not of luck;
 # everyone else's runs go on searching.
 SEED = chosen_seed()
+os.environ["SEED"] = str(SEED)  # for the processes among which xdist divides the tests
 
 # The machines are noisy: no example fails for being slow.
 settings.register_profile("headrace", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -31,6 +33,16 @@ _SERVER = pytest.StashKey()
 def pytest_configure(config):
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_collection():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """What thousands of collected tests hold is not looked at again and again for garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -39,6 +39,11 @@ def test_sometimes(bad):
 """
 
 
+VARIABLES = {k: v for k, v in os.environ.items() if k not in ("CI", "SEED")} | {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"  # those of Headrace's own tests take most of the time
+}
+
+
 @pytest.fixture
 def project(tmp_path):
     (tmp_path / "tests").mkdir()
@@ -53,7 +58,7 @@ def told(project, *arguments, **variables):
     done = subprocess.run(
         [sys.executable, ROOT / "tests/flaky.py", *arguments],
         cwd=project,
-        env={k: v for k, v in os.environ.items() if k not in ("CI", "SEED")} | variables,
+        env=VARIABLES | variables,
         capture_output=True,
         text=True,
     )
