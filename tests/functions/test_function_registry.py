@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.functions.declare import Category, overload, scalar
-from headrace.functions.registry import LambdaShape, Registry
+from headrace.functions.registry import REGISTRY, LambdaShape, Registry
 from headrace.functions.signatures import INTERVAL_UNIT, parse_signature
 from headrace.model.errors import StatementError
 from headrace.model.types import (
@@ -111,7 +111,7 @@ def test_null_fits_everywhere_and_may_be_ambiguous():
     assert str(error.value) == (
         "Function 'f' cannot be resolved due to ambiguous method parameters (null).\n"
         "Use CAST() to explicitly cast your parameters to one of the supported function calls.\n"
-        "Valid function calls are:\nF(VARCHAR a)\nF(INT b)\n"
+        "Valid function calls are:\nF(INT b)\nF(VARCHAR a)\n"
         "For detailed information on a function run: DESCRIBE FUNCTION <Function-Name>;"
     )
 
@@ -126,10 +126,34 @@ def test_says_what_would_be_accepted():
     assert str(error.value) == (
         "Function 'f' does not accept parameters (STRUCT<A INTEGER>, null, LAMBDA).\n"
         "Valid alternatives are:\n"
-        "F(VARCHAR a, MAP<VARCHAR, INT>... rest)\n"
         "F(DECIMAL x, A y, LAMBDA (A) => A z)\n"
+        "F(VARCHAR a, MAP<VARCHAR, INT>... rest)\n"
         "For detailed information on a function run: DESCRIBE FUNCTION <Function-Name>;"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ABS", "ABS(DECIMAL val)|ABS(DOUBLE val)|ABS(INT val)|ABS(BIGINT val)"),
+        ("SUM", "SUM(DECIMAL val1)|SUM(DOUBLE val1)|SUM(INT val1)|SUM(BIGINT val1)"),
+        (
+            "SUBSTRING",
+            "SUBSTRING(VARCHAR str, INT pos, INT length)|"
+            "SUBSTRING(BYTES bytes, INT pos, INT length)|"
+            "SUBSTRING(BYTES bytes, INT pos)|SUBSTRING(VARCHAR str, INT pos)",
+        ),
+        ("EXPLODE", "explode(ARRAY<DECIMAL> input)|explode(ARRAY<T> list)"),
+        ("COLLECT_LIST", "collect_list(T val1)"),
+        ("TRIM", "TRIM(VARCHAR input)"),
+    ],
+)
+def test_the_order_and_the_names_are_those_of_ksqldb(name, expected):
+    """As its hash map has them, whose buckets follow from the types of the parameters."""
+    with pytest.raises(StatementError) as error:
+        REGISTRY.resolve(name, [BOOLEAN] * 9)
+    listed = str(error.value).split("Valid alternatives are:\n")[1].splitlines()[:-1]
+    assert "|".join(listed) == expected
 
 
 def test_unknown_name():

@@ -81,6 +81,19 @@ def test_constant_arguments_are_kept_apart(catalog):
             "SELECT NAME, COUNT(WINDOWSTART) FROM S WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY NAME",
             "Window bounds column WINDOWSTART can only be used in the SELECT clause",
         ),
+        # What a query puts in the place of an expression has no name that a user knows.
+        (
+            "SELECT NAME, UCASE(SUM(AMOUNT) + 'a') FROM S GROUP BY NAME",
+            "Error processing expression: (SUM(AMOUNT) + 'a'). Unsupported arithmetic types.",
+        ),
+        (
+            "SELECT NAME, COUNT(*) FROM S GROUP BY NAME HAVING COUNT(*)",
+            "Should evaluate to boolean but is COUNT(*) (BIGINT) instead.",
+        ),
+        (
+            "SELECT UCASE(NAME) AS U, LCASE(UCASE(NAME))[1], COUNT(*) FROM S GROUP BY UCASE(NAME)",
+            "Subscript expression (LCASE(UCASE(NAME))[1]) do not apply to STRING.",
+        ),
     ],
 )
 def test_what_is_refused(catalog, sql, message):

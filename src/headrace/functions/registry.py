@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace import functions as package
+from headrace.functions.alternatives import texts
 from headrace.functions.declare import Function, FunctionKind, Overload
 from headrace.functions.signatures import (
     ANY,
@@ -431,7 +432,7 @@ def _argument_text(arg: Argument) -> str:
 
 
 def _alternatives(function: Function) -> str:
-    return "\n".join(o.signature.text(function.name) for o in function.overloads)
+    return "\n".join(texts(function, _spelled(function)))
 
 
 # ------------------------------------------------------------------------------------ built-ins

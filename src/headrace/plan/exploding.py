@@ -20,7 +20,8 @@ def explode_stage(planning: Planning, stage: Stage) -> Stage:
     binder = planning.binder(stage.node)
     made = tuple(_call(binder, c, i) for i, c in enumerate(calls) if isinstance(c, ast.Call))
     columns = {
-        call: ast.ColumnRef(None, m.column.name) for call, m in zip(calls, made, strict=True)
+        call: ast.ColumnRef(None, m.column.name, stands_for=text(call))
+        for call, m in zip(calls, made, strict=True)
     }
     schema = Schema.of((*stage.node.schema, *(m.column for m in made)))
 

@@ -239,13 +239,14 @@ class _Aggregates:
     def rewrite(self, expression: ast.Expression, keys: Sequence[str]) -> ast.Expression:
         """The expression over the aggregated rows: keys and results are columns there."""
         if expression in self.grouping:
-            return ast.ColumnRef(None, keys[self.grouping.index(expression)])
+            key = keys[self.grouping.index(expression)]
+            return ast.ColumnRef(None, key, stands_for=text(expression))
         if (
             isinstance(expression, ast.Call)
             and REGISTRY.kind(expression.name) is FunctionKind.AGGREGATE
         ):
             index = self.calls.index(self.with_argument(expression))
-            return ast.ColumnRef(None, aggregate_column(index))
+            return ast.ColumnRef(None, aggregate_column(index), stands_for=text(expression))
         return map_children(expression, lambda e: self.rewrite(e, keys))
 
 

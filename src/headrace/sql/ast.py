@@ -98,10 +98,12 @@ class StringLiteral(Literal):
 
 @dataclass(frozen=True)
 class ColumnRef(Expression):
-    """A column, optionally of a named source: `name` or `source.name`."""
+    """A column, optionally of a named source: `name` or `source.name`. `stands_for` is the text of
+    the expression in whose place a query's own column was put, for whoever reads of it."""
 
     source: str | None
     name: str
+    stands_for: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,8 @@ def _double(literal: ast.DoubleLiteral, _: Names) -> str:
 
 
 def _column(column: ast.ColumnRef, names: Names) -> str:
+    if column.stands_for is not None:
+        return column.stands_for
     return f"{names(column.source)}.{names(column.name)}" if column.source else names(column.name)
 
 
