@@ -6,7 +6,7 @@ from decimal import Decimal as Number
 
 import pytest
 
-from headrace.formats import FORMATS
+from headrace.formats import FORMATS, avro_binary, avro_schema
 from headrace.formats.base import DecodeError, EncodeError, Layout, RegistrySchema
 from headrace.formats.registered import unknown_schema_id
 from headrace.model.errors import StatementError
@@ -321,6 +321,62 @@ def test_writing_by_a_schema_that_the_statement_names():
     wrong = AVRO.python(layout(Column("Z", BIGINT), physical=schema))
     with pytest.raises(EncodeError, match="misses field with name: Z"):
         wrong.encode({"Z": 1})
+
+
+def test_fields_that_the_query_does_not_have_take_the_defaults_of_the_schema():
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+    inner = {
+        "type": "record",
+        "name": "I",
+        "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "string", "default": "z"}],
+    }
+    extra = [
+        ("n", ["null", "int"], None),
+        ("d", decimal, "\u0001\u0002"),
+        ("b", "bytes", "\u00ff"),
+        ("f", {"type": "fixed", "name": "F", "size": 2}, "ab"),
+        ("e", {"type": "enum", "name": "E", "symbols": ["P", "Q"]}, "Q"),
+        ("a", {"type": "array", "items": "bytes"}, ["\u00fe"]),
+        ("m", {"type": "map", "values": "double"}, {"k": 1}),
+        ("r", inner, {"x": 7}),
+        ("u", ["string", "int"], "s"),
+        ("o", ["int", "null"], 3),
+    ]
+    fields = [{"name": name, "type": type_, "default": value} for name, type_, value in extra]
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "A", "type": "long"}, *fields],
+    }
+    named = RegistrySchema(json.dumps(schema), "AVRO")
+    written = AVRO.python(layout(Column("A", BIGINT), physical=named)).encode({"A": 1})
+    node = avro_schema.parse(named.text)
+    assert avro_binary.decoder(node)(avro_binary.Source(written[5:])) == {
+        "A": 1,
+        "n": None,
+        "d": Number("2.58"),
+        "b": b"\xff",
+        "f": b"ab",
+        "e": "Q",
+        "a": [b"\xfe"],
+        "m": {"k": 1.0},
+        "r": {"x": 7, "y": "z"},
+        "u": {"string": "s"},
+        "o": 3,
+    }
+
+
+def test_a_required_field_that_the_query_does_not_have_fails_each_record():
+    fields = [{"name": "A", "type": "long"}, {"name": "more", "type": "string"}]
+    schema = {"type": "record", "name": "R", "fields": fields}
+    named = RegistrySchema(json.dumps(schema), "AVRO")
+    rows = AVRO.python(layout(Column("A", BIGINT), physical=named))
+    with pytest.raises(EncodeError) as failed:
+        rows.encode({"A": 1})
+    assert failed.value.message.endswith(
+        "Missing default value for required Avro field: [more]. "
+        "This field appears in Avro schema in Schema Registry"
+    )
 
 
 def test_inference():

@@ -295,6 +295,52 @@ def test_writing_by_a_schema_that_the_statement_names():
         rows.encode({"ratio": 0.5, "suit": "CLUBS"})
 
 
+@pytest.mark.parametrize("nullable", [None, "OPTIONAL", "WRAPPER"])
+def test_fields_that_the_query_does_not_have(nullable):
+    """They are left out, which is their default, unless only some fields may be null."""
+    text = """
+        syntax = "proto3";
+        import "google/protobuf/wrappers.proto";
+        message M {
+          int32 A = 1;
+          %s B = 2;
+          google.protobuf.StringValue w = 3;
+          repeated int32 r = 4;
+          optional bytes o = 5;
+        }
+    """
+    options = (("nullableRepresentation", nullable),) if nullable else ()
+
+    def rows(type_):
+        schema = RegistrySchema(text % type_, "PROTOBUF")
+        shown = layout(Column("A", INTEGER), physical=schema, properties=options)
+        return PROTOBUF.python(shown)
+
+    if nullable != "WRAPPER":
+        assert rows("google.protobuf.Int32Value").encode({"A": 1}) == HEADER + b"\0\x08\1"
+    if nullable is None:
+        assert rows("string").encode({"A": 1}) == HEADER + b"\0\x08\1"
+        return
+    with pytest.raises(EncodeError) as failed:
+        rows("string").encode({"A": 1})
+    assert failed.value.message.endswith(
+        "Missing default value for required Protobuf field: [B]. "
+        "This field appears in Protobuf schema in Schema Registry"
+    )
+    with pytest.raises(EncodeError, match="null used for required field"):
+        rows("google.protobuf.Int32Value").encode({"A": None})
+
+
+@pytest.mark.parametrize("format_", [PROTOBUF, NOSR])
+@pytest.mark.parametrize(("nullable", "null"), [(None, b""), ("OPTIONAL", None), ("WRAPPER", None)])
+def test_null_and_empty_bytes(format_, nullable, null):
+    """A message knows no null bytes unless it is told how to write them."""
+    options = (("nullableRepresentation", nullable),) if nullable else ()
+    rows = format_.python(layout(Column("B", BYTES), Column("N", INTEGER), properties=options))
+    for given, read in ((None, null), (b"", b""), (b"\0", b"\0")):
+        assert rows.decode(rows.encode({"B": given, "N": 1})) == {"B": read, "N": 1}
+
+
 def test_references():
     schema = RegistrySchema(
         'syntax = "proto3"; import "event.proto"; message Logistics { Event event = 1; }',

@@ -99,7 +99,7 @@ class AvroRows(RegisteredRows):
             prepare = renamed(type_)
         else:
             node = avro_schema.parse(schema.text)
-            prepare = connect.writable(type_, avro_schema.shape(node))
+            prepare = connect.writable(type_, avro_schema.shape(node), strict="Avro")
         write = avro_binary.encoder(node)
 
         def encode(value: Any) -> bytes:

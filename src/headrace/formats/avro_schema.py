@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.formats.connect import DEFAULT_PRECISION, Mismatch, Shape
+from headrace.formats.connect import DEFAULT_PRECISION, Mismatch, Shape, bytes_decimal
 from headrace.model.errors import StatementError
 from headrace.model.types import Array, Decimal, Field, Map, SqlType, Struct, base_name
 
@@ -258,7 +258,7 @@ def _shape(node: Node, optional: bool, default: Any, outer: tuple[Node, ...]) ->
     if any(node is o for o in outer):
         raise Mismatch(f"Cyclic schemas are not supported: {node.name}")
     outer = (*outer, node) if node.type == "record" else outer
-    given = None if default is NO_DEFAULT else default
+    given = _default(node, default)
     match node.type:
         case "union":
             if (branch := node.only_branch) is not None:
@@ -270,7 +270,7 @@ def _shape(node: Node, optional: bool, default: Any, outer: tuple[Node, ...]) ->
                 if b.type != "null"
             )
             nullable = any(b.type == "null" for b in node.branches)
-            return Shape("struct", optional=optional or nullable, fields=members)
+            return Shape("struct", optional=optional or nullable, fields=members, default=given)
         case "array":
             assert node.items is not None
             if node.items.is_map_entry:
@@ -300,12 +300,53 @@ def _shape(node: Node, optional: bool, default: Any, outer: tuple[Node, ...]) ->
             optional,
             int(node.props.get("precision", DEFAULT_PRECISION)),
             int(node.props.get("scale", 0)),
+            default=given,
         )
     logical = _LOGICAL_SHAPES.get((node.type, node.logical), "")
     kind = _KINDS[node.type]
     if node.type == "int" and not node.logical:
         kind = str(node.props.get("connect.type", kind))
     return Shape(kind, logical, optional, default=given)
+
+
+def _default(node: Node, written: Any) -> Any:
+    """What a default in a schema's JSON stands for, in Connect's terms; None if there is none, or
+    none of the type: such a schema can be read by all the same."""
+    try:
+        return None if written is NO_DEFAULT else _default_value(node, written)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _default_value(node: Node, written: Any) -> Any:
+    if written is None or written is NO_DEFAULT:
+        return None
+    match node.type:
+        case "union":
+            # A default is one of the union's first branch; some write it for another.
+            only = node.only_branch
+            if only is not None:
+                return _default_value(only, written)
+            first = node.branches[0]
+            return {member_name(first): _default_value(first, written)}
+        case "record":
+            return {
+                name: _default_value(part, written.get(name, default))
+                for name, part, default in node.fields
+            }
+        case "array":
+            assert node.items is not None
+            items = [_default_value(node.items, item) for item in written]
+            return {e["key"]: e["value"] for e in items} if node.items.is_map_entry else items
+        case "map":
+            assert node.items is not None
+            return {key: _default_value(node.items, item) for key, item in written.items()}
+        case "bytes" | "fixed":
+            data = written.encode("latin-1")  # each character is a byte
+            return bytes_decimal(data, int(node.props.get("scale", 0))) if node.is_decimal else data
+        case "float" | "double":
+            return float(written)
+    return written
 
 
 def _of(part: tuple[Node, Any]) -> tuple[Node, bool, Any]:

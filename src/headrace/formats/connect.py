@@ -270,35 +270,36 @@ def _infer_fields(shape: Shape, keep_case: bool) -> list[Field]:
 # ---------------------------------------------------------------- writing by a given schema
 
 
-def writable(type_: SqlType, shape: Shape, *, required: bool = True) -> Reader:
+def writable(type_: SqlType, shape: Shape, strict: str | None = None) -> Reader:
     """How a value of a SQL type becomes one of a registered schema that a statement names.
 
-    Fields are matched by name; the schema's other fields get their default. Where `required`,
-    one that has none, and may not be null, is a ValueError.
+    Fields are matched by name; the schema's other fields get their default. Where one that has
+    none may not be null, and the schema's language (as messages name it) is `strict` about that,
+    it is a ValueError.
     """
 
     def write(value: Any) -> Any:
         if value is None:
             value = shape.default
-            if value is None and required and not shape.optional:
+            if value is None and strict is not None and not shape.optional:
                 raise ValueError("Invalid value: null used for required field")
             return value
         return inner(value)
 
-    inner = _writable(type_, shape, required)
+    inner = _writable(type_, shape, strict)
     return write
 
 
-def _writable(type_: SqlType, shape: Shape, required: bool) -> Reader:
+def _writable(type_: SqlType, shape: Shape, strict: str | None) -> Reader:
     match type_:
         case Array(element) if shape.value is not None:
-            item = writable(element, shape.value, required=required)
+            item = writable(element, shape.value, strict)
             return lambda items: [item(x) for x in items]
         case Map(_, value) if shape.value is not None:
-            write_value = writable(value, shape.value, required=required)
+            write_value = writable(value, shape.value, strict)
             return lambda entries: {k: write_value(v) for k, v in entries.items()}
         case Struct(fields) if shape.kind == "struct":
-            return _writable_struct({f.name: f.type for f in fields}, shape, required)
+            return _writable_struct({f.name: f.type for f in fields}, shape, strict)
         case Decimal() if shape.logical == "decimal":
             return lambda number: java.fit(number, shape.precision, shape.scale)
     if shape.kind in ("float32", "float64"):
@@ -306,13 +307,13 @@ def _writable(type_: SqlType, shape: Shape, required: bool) -> Reader:
     return lambda value: value
 
 
-def _writable_struct(types: Mapping[str, SqlType], shape: Shape, required: bool) -> Reader:
+def _writable_struct(types: Mapping[str, SqlType], shape: Shape, strict: str | None) -> Reader:
     known = {name for name, _ in shape.fields}
     for name in types:
         if name not in known:
             raise Mismatch(f"Schema from Schema Registry misses field with name: {name}")
     parts: list[tuple[str, Reader | None, Shape]] = [
-        (name, writable(types[name], s, required=required) if name in types else None, s)
+        (name, writable(types[name], s, strict) if name in types else None, s)
         for name, s in shape.fields
     ]
 
@@ -321,12 +322,12 @@ def _writable_struct(types: Mapping[str, SqlType], shape: Shape, required: bool)
         for name, write_field, field_shape in parts:
             if write_field is not None:
                 result[name] = write_field(row.get(name))
-            elif field_shape.default is not None or field_shape.optional or not required:
+            elif field_shape.default is not None or field_shape.optional or strict is None:
                 result[name] = field_shape.default
             else:
                 raise ValueError(
-                    f"Missing default value for required field: [{name}]. "
-                    "This field appears in the schema in Schema Registry"
+                    f"Missing default value for required {strict} field: [{name}]. "
+                    f"This field appears in {strict} schema in Schema Registry"
                 )
         return result
 

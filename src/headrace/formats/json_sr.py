@@ -87,7 +87,7 @@ class JsonSrRows(RegisteredRows):
             write = node_writer(json_schema.parse(self.own_schema().text))
             return lambda value: write(value).encode("utf-8", "replace")
         shape = json_schema.parse(schema.text, schema.references)
-        prepare = connect.writable(self.layout.type, shape, required=False)
+        prepare = connect.writable(self.layout.type, shape)
         write = node_writer(shape)
         return lambda value: write(prepare(value)).encode("utf-8", "replace")
 

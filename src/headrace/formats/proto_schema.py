@@ -203,12 +203,15 @@ _WRAPPED: dict[str, str] = {
 }
 
 
-def shape(file: ProtoFile, message: Descriptor) -> Shape:
-    """The message in Connect's terms; wrappers and well-known types are what they stand for."""
-    return _message_shape(file, message, ())
+def shape(file: ProtoFile, message: Descriptor, nullable: str | None = None) -> Shape:
+    """The message in Connect's terms; wrappers and well-known types are what they stand for. Where
+    it is told how nulls are told from zeros (`nullable`), other fields may not be null."""
+    return _message_shape(file, message, (), nullable)
 
 
-def _message_shape(file: ProtoFile, message: Descriptor, outer: tuple[str, ...]) -> Shape:
+def _message_shape(
+    file: ProtoFile, message: Descriptor, outer: tuple[str, ...], nullable: str | None
+) -> Shape:
     name = message.full_name
     if name in _WRAPPED:
         return Shape(_WRAPPED[name], optional=True)
@@ -221,11 +224,11 @@ def _message_shape(file: ProtoFile, message: Descriptor, outer: tuple[str, ...])
     outer = (*outer, name)
     fields: list[tuple[str, Shape]] = []
     for oneof in _real_oneofs(message):
-        members = tuple((f.name, _field_shape(file, f, outer)) for f in oneof.fields)
+        members = tuple((f.name, _field_shape(file, f, outer, nullable)) for f in oneof.fields)
         fields.append((_oneof_name(oneof), Shape("struct", optional=True, fields=members)))
     for f in message.fields:
         if not _in_real_oneof(f):
-            fields.append((f.name, _field_shape(file, f, outer)))
+            fields.append((f.name, _field_shape(file, f, outer, nullable)))
     return Shape("struct", optional=True, fields=tuple(fields))
 
 
@@ -253,21 +256,30 @@ def _is_map(f: FieldDescriptor) -> bool:
     )
 
 
-def _field_shape(file: ProtoFile, f: FieldDescriptor, outer: tuple[str, ...]) -> Shape:
+def _field_shape(
+    file: ProtoFile, f: FieldDescriptor, outer: tuple[str, ...], nullable: str | None
+) -> Shape:
     message = f.message_type
     params = file.params.get(f.full_name, {})
     if message is None:
         kind = _KINDS[f.type]
-        found = Shape(params.get("connect.type", kind) if kind == "int32" else kind, optional=True)
+        kind = params.get("connect.type", kind) if kind == "int32" else kind
+        found = Shape(kind, optional=_may_be_null(f, nullable))
     elif _is_map(f):
-        key, value = (_field_shape(file, x, outer) for x in message.fields)
+        key, value = (_field_shape(file, x, outer, nullable) for x in message.fields)
         return Shape("map", optional=True, key=key, value=value)
     elif message.full_name == _DECIMAL:
         precision = int(params.get("precision", DEFAULT_PRECISION))
         found = Shape("bytes", "decimal", True, precision, int(params.get("scale", 0)))
     else:
-        found = _message_shape(file, message, outer)
+        found = _message_shape(file, message, outer, nullable)
     return Shape("array", optional=True, value=found) if f.is_repeated else found
+
+
+def _may_be_null(f: FieldDescriptor, nullable: str | None) -> bool:
+    if nullable is None or f.is_repeated or f.type == FieldDescriptor.TYPE_ENUM:
+        return True
+    return nullable == "optional" and f.has_presence
 
 
 # ---------------------------------------------------------------- messages to values

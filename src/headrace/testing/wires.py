@@ -84,6 +84,12 @@ class Wires:
 
     def _new_wire(self, topic: str, side: Side, written: bool) -> Wire:
         format_, layout = source_layout(self._world, self._source(topic), side)
+        if isinstance(format_, RegistryFormat) and layout.physical is not None and not written:
+            # Records of a schema that the statement names may have more fields than it has columns.
+            assert layout.schema_id is not None
+            return wire_of(
+                format_, written_layout(format_, layout, layout.schema_id, layout.physical)
+            )
         subject, registry = f"{topic}-{side}", self._world.registry
         if written and isinstance(format_, RegistryFormat) and subject in self._earlier:
             assert registry is not None
