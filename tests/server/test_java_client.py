@@ -287,3 +287,16 @@ def _use_connectors(java):
     java.drop_connector("lines", if_exists=True)
     with pytest.raises(ClientError, match="Received 404 response"):
         java.drop_connector("lines")
+
+
+def test_what_statements_say(statements):
+    statements.execute_statement(ORDERS)
+    for sql, message in (
+        ("DROP TABLE orders;", "Incompatible data source type is stream, but statement was DROP"),
+        ('DROP TABLE "Orders";', "Table Orders does not exist.. Error code"),
+        ('DROP STREAM "Orders";', "Did you mean ORDERS\\?"),
+    ):
+        with pytest.raises(ClientError, match=message):
+            statements.execute_statement(sql)
+    told = statements.request("POST", "/ksql", {"ksql": "ALTER STREAM orders ADD COLUMN m INT;"})
+    assert b"Stream ORDERS altered." in told[1]

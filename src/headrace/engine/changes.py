@@ -291,12 +291,11 @@ def _drop(statement: ast.DropSource, catalog: Catalog, intent: Intent) -> Change
             )
         raise StatementError(
             f"{kind.capitalize()} {statement.name} does not exist."
-            + alternatives(catalog, statement.name)
+            + alternatives(catalog, statement.name, wanted)
         )
     if source.kind is not wanted:
         raise StatementError(
-            f"Incompatible data source type is {source.kind.value}, but statement was DROP "
-            f"{wanted.value}"
+            f"Incompatible data source type is {_kind(source)}, but statement was DROP {kind}"
         )
     if statement.delete_topic and source.read_only:
         raise StatementError(f"Cannot delete topic for read-only source: {source.name}")
@@ -407,7 +406,7 @@ def _alter(statement: ast.AlterSource, catalog: Catalog, intent: Intent) -> Chan
         CommandId(wanted.value.lower(), statement.name, "alter"),
         statement,
         intent.text,
-        f"{wanted.value.capitalize()} altered successfully.",
+        f"{wanted.value.capitalize()} {altered.name} altered.",
         catalog.with_source(altered),
         creates=altered,
         settings=intent.settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from headrace.model.sources import Source
+from headrace.model.sources import Source, SourceKind
 from headrace.model.types import SqlType
 from headrace.plan.wording import joined
 
@@ -24,11 +24,11 @@ class CatalogView(Protocol):
         """How many partitions a topic has; None when that is not known."""
 
 
-def alternatives(view: CatalogView, name: str) -> str:
-    """A hint to sources whose names differ in case only, for a name that does not exist."""
-    similar = sorted(
-        (s for s in view.sources() if s.name.upper() == name.upper()), key=lambda s: s.name
-    )
+def alternatives(view: CatalogView, name: str, kind: SourceKind | None = None) -> str:
+    """A hint to sources whose names differ in case only, for a name that does not exist; to those
+    of a kind, if only such could be meant."""
+    meant = (s for s in view.sources() if kind in (None, s.kind))
+    similar = sorted((s for s in meant if s.name.upper() == name.upper()), key=lambda s: s.name)
     if not similar:
         return ""
     quotes = "Hint: wrap the source name in double quotes to make it case-sensitive."
