@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CONFORMANCE ?= ../shared/conformance
+# Compiled modules are kept, whatever the machine says: tests start many processes that import them.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup run demo docs check test test-kills test-faults test-soak test-cluster bench bench-quick format conformance conformance-sample clean
 
