@@ -2,8 +2,8 @@
 
 import time
 
+import parser_cases
 import pytest
-import sql_cases
 
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import QueryKind
@@ -16,7 +16,7 @@ from headrace.sql.tokens import tokenize
 PUSH, PULL = QueryKind.PUSH, QueryKind.PULL
 
 
-@pytest.mark.parametrize("text", sql_cases.inputs("statements.txt"))
+@pytest.mark.parametrize("text", parser_cases.inputs("statements.txt"))
 def test_outlines_agree_with_the_parser(text):
     try:
         parsed = [one.statement for one in parse(text)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+import parser_cases
 import pytest
-import sql_cases
 
 from headrace.model.errors import ParseError, Position
 from headrace.model.types import BIGINT, STRING, Array, Decimal, Field, Map, Struct
@@ -34,17 +34,17 @@ def answer_statement(sql: str, *, tests: bool = False) -> str:
 
 
 def test_statements():
-    sql_cases.check("statements.txt", answer_statement)
+    parser_cases.check("statements.txt", answer_statement)
 
 
 def test_statements_of_test_files():
-    sql_cases.check("test_statements.txt", lambda sql: answer_statement(sql, tests=True))
+    parser_cases.check("test_statements.txt", lambda sql: answer_statement(sql, tests=True))
 
 
 def test_every_kind_of_statement_has_a_case():
-    seen = {type(parse_statement(sql)) for sql in sql_cases.inputs("statements.txt")}
+    seen = {type(parse_statement(sql)) for sql in parser_cases.inputs("statements.txt")}
     seen |= {
-        type(parse_statement(sql, tests=True)) for sql in sql_cases.inputs("test_statements.txt")
+        type(parse_statement(sql, tests=True)) for sql in parser_cases.inputs("test_statements.txt")
     }
     assert seen == concrete(ast.Statement)
 
@@ -56,7 +56,7 @@ def test_expressions():
         assert parse_expression(text) == expression
         return f"{text}\n{display_expression(expression)}\n{expression!r}"
 
-    sql_cases.check("expressions.txt", answer)
+    parser_cases.check("expressions.txt", answer)
 
 
 def test_errors():
@@ -67,7 +67,7 @@ def test_errors():
         place = f"{position.line}:{position.column}" if position else "?"
         return f"{caught.value.message}\n[{place}] {caught.value.statement}"
 
-    sql_cases.check("errors.txt", answer)
+    parser_cases.check("errors.txt", answer)
 
 
 def test_a_script_gives_each_statement_with_its_exact_text():

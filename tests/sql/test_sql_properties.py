@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import string
 
-import sql_cases
+import parser_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +22,11 @@ quick = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
-WORDS = [token.text for sql in sql_cases.inputs("statements.txt") for token in tokenize(sql).tokens]
+WORDS = [
+    token.text for sql in parser_cases.inputs("statements.txt") for token in tokenize(sql).tokens
+]
 VOCABULARY = sorted({*WORDS, *KEYWORDS, "'s'", "1a", "${v}", "#", ".5", "1e5", "`b`", '"q"'})
-STATEMENTS = sql_cases.inputs("statements.txt")
+STATEMENTS = parser_cases.inputs("statements.txt")
 
 
 @st.composite
