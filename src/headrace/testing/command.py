@@ -62,6 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--direct", action="store_true", help="evaluate queries without Kafka and streaming: faster"
     )
     parser.add_argument(
+        "--every-record",
+        action="store_true",
+        help="a SQL case that expects records of a topic has to expect all of them",
+    )
+    parser.add_argument(
         "--ext", type=Path, metavar="DIR", default=Path("ext"), help="your functions (default: ext)"
     )
     add_pairs(parser, "--set", help="a setting that all cases run under, as of the server")
@@ -100,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
                 settings,
                 plan_only=args.plan_only,
                 direct=args.direct,
+                every_record=args.every_record,
             ):
                 one = gaps.judge(outcome)
                 if args.plan_only and outcome.case.runs_queries:

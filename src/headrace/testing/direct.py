@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
 from headrace.engine.changes import NewQuery
@@ -25,9 +25,11 @@ from headrace.plan.replace import starts_anew
 from headrace.spark.bucket import run_bucket
 from headrace.spark.bucket_log import Memory
 from headrace.spark.bucket_wire import Parcel, Wire, packer, unpacker
+from headrace.spark.entries import SkippedRecord, dated
 from headrace.spark.kernels.kernel import KernelSpec
 from headrace.spark.program import lower_node
-from headrace.spark.sink import DEAD, KEY, TIME, VALUE
+from headrace.spark.sink import DEAD, KEY, LOG, TIME, VALUE
+from headrace.testing.flows import PROCESSING_LOG
 from headrace.topics.records import NewRecord, Record
 
 # Spark's columns of a topic's records.
@@ -103,7 +105,10 @@ class DirectQuery:
         self._progress = progress
 
     def drain(self) -> None:
-        self._ground.write(self._node.topic, self._run(self._new()))
+        rows = self._run(self._new())
+        self._ground.topic(PROCESSING_LOG)
+        self._ground.write(PROCESSING_LOG, [entry for row in rows for entry in _entries(row[LOG])])
+        self._ground.write(self._node.topic, [self._record(row) for row in rows if not row[DEAD]])
 
     def _new(self) -> dict[str, Sequence[Record]]:
         read = self._progress.read
@@ -114,7 +119,7 @@ class DirectQuery:
         read.update({topic: len(self._ground.read(topic)) for topic in new})
         return new
 
-    def _run(self, records: Mapping[str, Sequence[Record]]) -> list[NewRecord]:
+    def _run(self, records: Mapping[str, Sequence[Record]]) -> list[Row]:
         world = self._ground.world
 
         def read(source: n.ReadSource, headers: bool) -> DataFrame:
@@ -123,18 +128,24 @@ class DirectQuery:
         context = context_for(world, self._id, self._settings, read)
         steps = self._progress.steps
         steps.begin()
-        rows = lower_node(self._node, replace(context, run_kernel=steps.run))
-        return [
-            NewRecord(self._node.topic, _bytes(row[KEY]), _bytes(row[VALUE]), timestamp=row[TIME])
-            for row in rows.collect()
-            if not row[DEAD]
-        ]
+        return lower_node(self._node, replace(context, run_kernel=steps.run)).collect()
+
+    def _record(self, row: Row) -> NewRecord:
+        key, value = _bytes(row[KEY]), _bytes(row[VALUE])
+        return NewRecord(self._node.topic, key, value, timestamp=row[TIME])
 
     def stop(self) -> None:
         """Nothing runs between two drains."""
 
     def close(self) -> None:
         """Nothing is held outside of this process."""
+
+
+def _entries(texts: str | None) -> list[NewRecord]:
+    """What a row has for the processing log."""
+    lines = texts.split("\n") if texts else []
+    entries = [dated(line) for line in lines if SkippedRecord.read(line) is None]
+    return [NewRecord(PROCESSING_LOG, None, entry.encode()) for entry in entries]
 
 
 def _bytes(value: bytearray | None) -> bytes | None:

@@ -19,6 +19,9 @@ from headrace.testing.rehearsal import Rehearsal
 from headrace.testing.wires import Wires
 from headrace.topics.records import NewRecord, Record
 
+# A case reads the entries of its queries' processing log as a topic of this name.
+PROCESSING_LOG = "processing-log"
+
 
 class RunningQuery(Protocol):
     def drain(self) -> None:

@@ -29,8 +29,10 @@ def run_cases(
     *,
     plan_only: bool = False,
     direct: bool = False,
+    every_record: bool = False,
 ) -> Iterator[Outcome]:
-    """The outcomes as they come. The properties of a case come on top of the settings."""
+    """The outcomes as they come. The properties of a case come on top of the settings. With
+    `every_record`, a SQL case has to expect all records of a topic, if it expects any."""
     cases = [_passed_over(case, plan_only, direct) for case in cases]
     moving = [] if plan_only else [c for c in cases if c.skip is None and c.runs_queries]
     later = set(map(id, moving))
@@ -42,7 +44,7 @@ def run_cases(
     from headrace.testing.stage import Stage  # brings Kafka and Spark along
 
     with ExitStack() as parts:
-        stage = parts.enter_context(Stage(tell, settings, direct=direct))
+        stage = parts.enter_context(Stage(tell, settings, direct=direct, every_record=every_record))
         pool = parts.enter_context(ThreadPoolExecutor(jobs, "case"))
         futures = [pool.submit(judged_run, case, stage.run) for case in moving]
         try:

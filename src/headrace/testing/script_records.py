@@ -1,30 +1,49 @@
-"""INSERT and ASSERT VALUES of a SQL file, on running queries."""
+"""INSERT and ASSERT VALUES of a SQL file, on running queries.
+
+Rows that are inserted into one topic after another go in together, when something else is asked.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from headrace.engine.changes import Change
 from headrace.engine.inserts import RowEncoder, inserted_row
 from headrace.model.errors import HeadraceError
 from headrace.sql import ast
 from headrace.testing.flows import Flow
 from headrace.testing.outcomes import CaseFailure
 from headrace.testing.rehearsal import Rehearsal
+from headrace.topics.records import Headers, NewRecord
 
 
 class ScriptRecords:
-    """Each ASSERT is about the next record of its topic."""
+    """Each ASSERT is about the next record of its topic. With `every_record`, the last one is
+    about the last record."""
 
-    def __init__(self, flow: Flow, rehearsal: Rehearsal) -> None:
+    def __init__(self, flow: Flow, rehearsal: Rehearsal, *, every_record: bool = False) -> None:
         self._flow = flow
         self._rehearsal = rehearsal
+        self._every_record = every_record
         self._seen: dict[str, int] = {}
-        self.apply = flow.apply
-        rehearsal.outside.has_records = lambda topic: bool(flow.records(topic))
+        self._waiting: list[NewRecord] = []
+        self._waiting_for = ""
+        rehearsal.outside.has_records = self._has_records
 
-    def insert(self, statement: ast.InsertValues) -> None:
+    def apply(self, change: Change) -> None:
+        self._write()
+        self._flow.apply(change)
+
+    def insert(self, statement: ast.InsertValues, headers: Headers) -> None:
         source, row = self._rehearsal.inserted(statement, self._flow.world.spark)
-        self._flow.write([RowEncoder(self._flow.world, source).record(row)], source.topic)
+        if source.topic != self._waiting_for:
+            self._write()
+        record = RowEncoder(self._flow.world, source).record(row)
+        self._waiting.append(replace(record, headers=headers))
+        self._waiting_for = source.topic
 
     def expect(self, statement: ast.InsertValues, tombstone: bool) -> None:
+        self._write()
         catalog = self._rehearsal.catalog
         source = catalog.source(statement.target)
         if source is None:
@@ -48,6 +67,23 @@ class ScriptRecords:
                 _shown(wanted, tombstone),
                 _shown(shown, is_tombstone),
             )
+
+    def end(self) -> None:
+        self._write()
+        for topic, seen in self._seen.items() if self._every_record else ():
+            records = self._flow.records(topic)
+            if len(records) > seen:
+                further = [f"{r.key!r}: {r.value!r} at {r.timestamp}" for r in records[seen:]]
+                raise CaseFailure(f"{topic} has further records.", "nothing", "\n".join(further))
+
+    def _write(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._flow.write(waiting, self._waiting_for)
+
+    def _has_records(self, topic: str) -> bool:
+        self._write()
+        return bool(self._flow.records(topic))
 
 
 def _shown(row: dict[str, object], tombstone: bool = False) -> str:

@@ -17,9 +17,11 @@ from headrace.plan.properties import DECLARED, WithClause, with_clause
 from headrace.plan.wrapping import wrap_property, wrap_setting
 from headrace.sql import ast
 from headrace.sql.parser import parse_column, parse_statement, split
+from headrace.sql.variables import substitute
 from headrace.testing.outcomes import CaseFailure, error_text
 from headrace.testing.rehearsal import PretendedTopics, Rehearsal, placed
 from headrace.testing.sql_files import ScriptCase
+from headrace.topics.records import Headers
 
 
 class Records(Protocol):
@@ -27,9 +29,12 @@ class Records(Protocol):
 
     def apply(self, change: Change) -> None: ...
 
-    def insert(self, statement: ast.InsertValues) -> None: ...
+    def insert(self, statement: ast.InsertValues, headers: Headers) -> None: ...
 
     def expect(self, statement: ast.InsertValues, tombstone: bool) -> None: ...
+
+    def end(self) -> None:
+        """There are no further statements."""
 
 
 class NoRecords:
@@ -37,9 +42,11 @@ class NoRecords:
 
     def apply(self, change: Change) -> None: ...
 
-    def insert(self, statement: ast.InsertValues) -> None: ...
+    def insert(self, statement: ast.InsertValues, headers: Headers) -> None: ...
 
     def expect(self, statement: ast.InsertValues, tombstone: bool) -> None: ...
+
+    def end(self) -> None: ...
 
 
 def plan_script(case: ScriptCase, settings: Settings) -> None:
@@ -54,12 +61,15 @@ def run_script(
     rehearsal = Rehearsal(PretendedTopics(), settings)
     flow = records(rehearsal)
     script = _Script(rehearsal, flow, case.folder)
-    for step in case.steps:
-        try:
-            script.run(placed(step))
-        except (HeadraceError, CaseFailure) as e:
-            _check_failure(case, step.position.line, e)
-            return
+    line = 0
+    try:
+        for step in case.steps:
+            line = step.position.line
+            script.run(placed(step), step.headers)
+        flow.end()
+    except (HeadraceError, CaseFailure) as e:
+        _check_failure(case, line, e)
+        return
     planned_only = isinstance(flow, NoRecords) and case.runs_queries
     if case.error is not None and not planned_only:
         expected = case.error.message or case.error.kind
@@ -83,15 +93,16 @@ class _Script:
         self._records = records
         self._folder = folder
 
-    def run(self, text: str) -> None:
-        statement = parse_statement(text, tests=True)
+    def run(self, text: str, headers: Headers = ()) -> None:
+        variables = self._rehearsal.session.variables
+        statement = parse_statement(substitute(text, variables, tests=True), tests=True)
         match statement:
             case ast.AssertStream(expected) | ast.AssertTable(expected):
                 self._assert_source(expected)
             case ast.RunScript(path):
                 self._run_file(path)
             case ast.InsertValues():
-                self._insert(statement, text)
+                self._insert(statement, text, headers)
             case ast.AssertValues(row):
                 self._records.expect(row, tombstone=False)
             case ast.AssertTombstone(row):
@@ -100,9 +111,9 @@ class _Script:
                 for change in self._rehearsal.run(text):
                     self._records.apply(change)
 
-    def _insert(self, statement: ast.InsertValues, text: str) -> None:
+    def _insert(self, statement: ast.InsertValues, text: str, headers: Headers) -> None:
         try:
-            self._records.insert(statement)
+            self._records.insert(statement, headers)
         except StatementError as e:
             e.statement = e.statement or text
             raise

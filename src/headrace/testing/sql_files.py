@@ -1,12 +1,13 @@
 """SQL test files: statements and ASSERTs, each case begun by `--@test: name`.
 
 `--@expected.error: class` and `--@expected.message: text` say that the case must fail, and how.
+`--@header: name=text` gives the record of the INSERT that follows a header.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,16 +15,18 @@ from headrace.model.errors import HeadraceError, Position
 from headrace.sql.parser import split
 from headrace.testing.cases import Case, ExpectedError
 from headrace.testing.statement_texts import asserts_values, inserts_values
+from headrace.topics.records import Headers
 
 _DIRECTIVE = re.compile(r"--@([A-Za-z.]+)\s*:\s*(.*)")
 
 
 @dataclass(frozen=True)
 class Step:
-    """One statement of a case, and where it stands in the file."""
+    """One statement of a case, where it stands in the file, and the headers of its record."""
 
     text: str
     position: Position
+    headers: Headers = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def read_sql_cases(path: Path, file: str) -> Iterator[ScriptCase]:
         if name is None:
             raise HeadraceError(f"{path}: a test must begin with '--@test: name'.")
         directives += statement.directives
-        steps.append(Step(statement.text, statement.position))
+        steps.append(Step(statement.text, statement.position, _headers(statement.directives)))
     if name is not None:
         yield case()
 
@@ -71,6 +74,13 @@ def read_sql_cases(path: Path, file: str) -> Iterator[ScriptCase]:
 def _directive(text: str, kind: str) -> str | None:
     match = _DIRECTIVE.match(text.strip())
     return match[2].strip() if match and match[1].lower() == kind else None
+
+
+def _headers(directives: Iterable[str]) -> Headers:
+    """The headers in their order; one without `=` has no value."""
+    given = [text for d in directives if (text := _directive(d, "header")) is not None]
+    parts = [text.partition("=") for text in given]
+    return tuple((name.strip(), value.encode() if sign else None) for name, sign, value in parts)
 
 
 def _error(directives: list[str]) -> ExpectedError | None:

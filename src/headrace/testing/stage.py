@@ -22,7 +22,7 @@ from headrace.spark.session import start_session
 from headrace.testing.asking import Asking
 from headrace.testing.cases import Case, RecordCase, ServerCase
 from headrace.testing.direct import DirectGround
-from headrace.testing.flows import Flow
+from headrace.testing.flows import PROCESSING_LOG, Flow
 from headrace.testing.outputs import check_records
 from headrace.testing.planning import check_planning
 from headrace.testing.rehearsal import Rehearsal
@@ -36,7 +36,6 @@ from headrace.topics.client import KafkaConnection
 from headrace.topics.jars import Jars, ensure_jars
 from headrace.topics.records import RecordWriter
 
-PROCESSING_LOG = "processing-log"
 SPARK = {
     # Rows leave in the order in which they came only if nothing splits them.
     "spark.sql.shuffle.partitions": "1",
@@ -54,11 +53,17 @@ class Stage:
     """Started for the first case that needs it, shared by all."""
 
     def __init__(
-        self, tell: Callable[[str], None], settings: Settings, *, direct: bool = False
+        self,
+        tell: Callable[[str], None],
+        settings: Settings,
+        *,
+        direct: bool = False,
+        every_record: bool = False,
     ) -> None:
         self._tell = tell
         self._settings = settings
         self._direct = direct
+        self._every_record = every_record
         self._parts = ExitStack()
         self._numbers = itertools.count()
 
@@ -154,7 +159,7 @@ class Stage:
 
             def records(rehearsal: Rehearsal) -> ScriptRecords:
                 flow = open_flows.enter_context(closing(self._flow(rehearsal)))
-                return ScriptRecords(flow, rehearsal)
+                return ScriptRecords(flow, rehearsal, every_record=self._every_record)
 
             run_script(case, self._settings, records)
 

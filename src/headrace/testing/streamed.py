@@ -23,6 +23,7 @@ from headrace.model.settings import Settings
 from headrace.plan import nodes as n
 from headrace.plan.replace import starts_anew
 from headrace.spark.checkpoint import take_over
+from headrace.testing.flows import PROCESSING_LOG
 from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
 
 
@@ -47,6 +48,9 @@ class StreamedGround:
     def topic(self, name: str) -> None:
         if name not in self._names:
             self._names[name] = self._topics.take()
+            if name == PROCESSING_LOG:  # its own, if it wants to read it
+                log = {"ksql.logging.processing.topic.name": self._names[name]}
+                self.world = replace(self.world, settings=self.world.settings.override(log))
 
     def write(self, topic: str, records: Sequence[NewRecord]) -> None:
         name = self._names[topic]
