@@ -25,6 +25,7 @@ from supervised import Supervised
 from workload import SOURCES, TOPICS, Kind
 
 from headrace.client import ClientError, ConnectionFailed
+from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicAdmin, TopicSpec
 from headrace.topics.broker import EmbeddedBroker
 from headrace.topics.client import KafkaConnection
@@ -35,8 +36,14 @@ from headrace.topics.registry.embedded import EmbeddedRegistry
 
 T = TypeVar("T")
 
+# By topic and partition.
+Ends = dict[str, dict[int, int]]
+
 DISTURBED, TWIN = "disturbed", "twin"
 TMPFS_MB = 512
+# So many faults are waited for until the service has recovered; the others meet one that may not
+# have.
+WAITED_FOR = 0.15
 
 
 @dataclass
@@ -47,8 +54,12 @@ class Fault:
     at: float
     took: float
     told: str
-    targets: dict[str, dict[int, int]]  # where the input topics ended when it was over
+    targets: Ends | None = None  # where the input topics ended when it was over
     recovered: float | None = None
+
+    @property
+    def over(self) -> float:
+        return self.at + self.took
 
 
 class Campaign:
@@ -59,11 +70,13 @@ class Campaign:
     ) -> None:
         self.directory = directory
         self.guarantee = guarantee
+        self.exactly_once = guarantee != "at_least_once"
         self.seed = seed
         self.chance = random.Random(seed)
         self.queries = [k for name, k in QUERIES.items() if queries is None or name in queries]
         self.faults: list[Fault] = []
-        self.pending: list[threading.Timer] = []
+        self._pending: list[threading.Timer] = []
+        self._lasts = 0.0  # how long the fault that happens now goes on after that
         self.reborn = 0  # how many records were written to the topic of that name
         self.state = directory / "state"
         self.state_is_small = False
@@ -125,6 +138,8 @@ class Campaign:
             "ksql.service.id": service,
             "ksql.schema.registry.url": self.registry.url,
             "processing.guarantee": self.guarantee,
+            # None lives long enough to be worth more: a third of its time went into compiling.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         }
         return Supervised(self.directory / name, self.broker.bootstrap_servers, settings)
 
@@ -148,9 +163,11 @@ class Campaign:
         try:
             for chosen in self._sequence(faults, kinds):
                 self._happen(fault_kinds.KINDS[chosen])
-            for timer in self.pending:
+            for timer in self._pending:
                 timer.join()
-            self._until("all is as before", lambda: all(f.recovered for f in self.faults))
+            self._until(
+                "all is as before", lambda: all(f.recovered is not None for f in self.faults)
+            )
         finally:
             self._monitored.set()
             watching.join()
@@ -171,16 +188,17 @@ class Campaign:
         return [name for round_ in shuffled for name in round_][:faults]
 
     def _happen(self, kind: fault_kinds.Kind) -> None:
-        began = time.monotonic()
+        at, self._lasts = self._now(), 0.0
         told = kind.happen(self)
-        took = time.monotonic() - began
-        fault = Fault(kind.name, began - self._began, took, told, self._ends())
+        fault = Fault(kind.name, at, self._now() - at + self._lasts, told)
         self.faults.append(fault)
         self._say(f"{len(self.faults)}: {kind.told} {told}".rstrip())
-        # Some faults meet a service that has recovered, others one that is about to.
-        if self.chance.random() < 0.3:
+        if self.chance.random() < WAITED_FOR:
             self._until(f"{kind.name} is over", lambda: fault.recovered is not None)
-        time.sleep(self.chance.uniform(0, 4))
+        time.sleep(self.chance.uniform(0, 2))
+
+    def _now(self) -> float:
+        return time.monotonic() - self._began
 
     def _finish(self) -> None:
         """Lets the queries read everything, and compares them with the twin's."""
@@ -224,14 +242,13 @@ class Campaign:
 
     def _compare(self, kind: Kind) -> list[str]:
         """What is wrong with a query's output."""
-        once = self.guarantee != "at_least_once"
         mine, twins = (self._records(kind, run) for run in (DISTURBED, TWIN))
         if kind.table:
             mine, twins = (_last(records) for records in (mine, twins))
         rows, expected = (Counter(_row(r, kind) for r in records) for records in (mine, twins))
         problems = _shown("lacks", Counter(expected.keys()) - Counter(rows.keys()))
         problems += _shown("should not have", Counter(rows.keys()) - Counter(expected.keys()))
-        if once and not kind.table:
+        if self.exactly_once and not kind.table:
             problems += _shown("has too often", rows - expected)
             problems += _shown("has too seldom", expected - rows)
         if kind.ordered and not problems:
@@ -245,12 +262,16 @@ class Campaign:
         return [f"{kind.name} {problem}" for problem in problems]
 
     def _compare_reborn(self) -> list[str]:
-        values = [json.loads(r.value or b"{}") for r in self._records(REBORN, DISTURBED)]
-        found, expected = Counter(v["N"] for v in values), Counter(range(self.reborn))
-        problems = [] if found.keys() == expected.keys() else ["has not every record"]
-        if self.guarantee != "at_least_once" and found - expected:
-            problems.append("has records more than once")
+        found, expected = self._reborn_read(), Counter(range(self.reborn))
+        missing, doubled = sorted(expected - found), sorted(found - expected)
+        problems = [f"lacks the records {missing}"] if missing else []
+        if self.exactly_once and doubled:
+            problems.append(f"has records more than once: {doubled}")
         return [f"reborn {problem}" for problem in problems]
+
+    def _reborn_read(self) -> Counter[int]:
+        values = [json.loads(r.value or b"{}") for r in self._records(REBORN, DISTURBED)]
+        return Counter(value["N"] for value in values)
 
     def _records(self, kind: Kind, run: str) -> list[Record]:
         return list(RecordReader(self.kafka, self.admin).read(kind.sink(run)))
@@ -261,16 +282,19 @@ class Campaign:
         """Notes when the queries have got past where the topics ended after each fault."""
         while not self._monitored.wait(0.3):
             for fault in [f for f in self.faults if f.recovered is None]:
-                if self._has_read(fault.targets):
-                    fault.recovered = time.monotonic() - self._began - fault.at - fault.took
+                if fault.targets is None and self._now() >= fault.over:
+                    with suppress(HeadraceError):  # another one happens to the broker
+                        fault.targets = self._ends()
+                if fault.targets is not None and self._has_read(fault.targets):
+                    fault.recovered = self._now() - fault.over
 
-    def _ends(self) -> dict[str, dict[int, int]]:
+    def _ends(self) -> Ends:
         return {topic: self.admin.end_offsets(topic) for topic in TOPICS}
 
-    def _anything(self) -> dict[str, dict[int, int]]:
+    def _anything(self) -> Ends:
         return {topic: {0: 1} for topic in TOPICS}
 
-    def _has_read(self, targets: dict[str, dict[int, int]]) -> bool:
+    def _has_read(self, targets: Ends) -> bool:
         """Whether each query has finished batches up to there. Checkpoints tell it, servers or
         not."""
         for kind in self.queries:
@@ -298,13 +322,38 @@ class Campaign:
 
     # ----------------------------------------------------------------------------- for faults
 
-    def wait(self, look: Callable[[], T | None], patience: float = 120) -> T:
+    def wait(self, look: Callable[[], T | None]) -> T:
         """What there is to see, as soon as there is anything."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + RECOVERY_SECONDS
         while not (seen := look()):
-            assert time.monotonic() < deadline, f"there was nothing\n{self._last_words()}"
-            time.sleep(0.1)
+            assert time.monotonic() < deadline, (
+                f"SEED={self.seed}: not within {RECOVERY_SECONDS} s\n"
+                f"{self._states()}\n{self._last_words()}"
+            )
+            time.sleep(0.3)
         return seen
+
+    def later(self, seconds: float, end: Callable[[], object]) -> None:
+        """Ends the fault that happens now after so many seconds; others may happen meanwhile."""
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        self._pending.append(timer)
+        self._lasts = seconds
+
+    def is_reborn_read(self) -> bool:
+        """Whether its query has read all that was written to that topic, and written it."""
+        return self._reborn_read().keys() == set(range(self.reborn))
+
+    def go_on_without(self, kind: Kind) -> None:
+        """Resumes a query if it has stopped for records that it may have lost."""
+        query = self.query_id(kind)
+        (told,) = self.tell(f"EXPLAIN {query};")
+        if told["queryDescription"]["state"] != "ERROR":
+            return
+        errors = [e["errorMessage"] for e in told["queryDescription"]["queryErrors"]]
+        resume = f"RESUME {query};"
+        if errors and resume in errors[-1]:
+            self.tell(resume)
 
     def write_reborn(self) -> int:
         """Some records for that topic, by a producer that does not know it; where it then ends."""
@@ -351,7 +400,7 @@ class Campaign:
             told.append(scene._errors())
         except Exception as failure:
             told = [f"The server does not answer: {failure}"]
-        ends = self.faults[-1].targets if self.faults else self._anything()
+        ends = [f.targets for f in self.faults if f.targets is not None][-1:]
         return "\n".join([*told, f"Reached: {reached}", f"Ends: {ends}"])
 
     def _last_words(self) -> str:

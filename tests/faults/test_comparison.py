@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from campaign import Campaign, Fault, table
-from load import QUERIES
+from kinds import newest_of
+from load import HALVES, QUERIES
 
 from headrace.topics.records import Record
 
@@ -54,6 +55,47 @@ def test_problems(monkeypatch, tmp_path, kind, mine, at_least_once, exactly_once
 def test_a_run_without_rows_shows_nothing(monkeypatch, tmp_path):
     (problem,) = compared(monkeypatch, tmp_path, "plain", [], [])
     assert problem == "plain has no rows in the twin"
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "read", "problems"),
+    [
+        ("at_least_once", [0, 1, 1, 2], []),
+        ("at_least_once", [0, 2], ["reborn lacks the records [1]"]),
+        ("exactly_once_v2", [0, 1, 2], []),
+        ("exactly_once_v2", [0, 1, 1, 2], ["reborn has records more than once: [1]"]),
+    ],
+)
+def test_problems_of_a_topic_that_was_made_again(monkeypatch, tmp_path, guarantee, read, problems):
+    campaign = Campaign(tmp_path, 1, guarantee)
+    campaign.reborn = 3
+    records = [Record("t", 0, i, 1, b"k", b'{"N":%d}' % n) for i, n in enumerate(read)]
+    monkeypatch.setattr(campaign, "_records", lambda kind, run: records)
+    assert campaign._compare_reborn() == problems
+
+
+@pytest.mark.parametrize(
+    ("planned", "done", "disk_lies", "torn"),
+    [
+        (7, 7, True, "offsets/7"),
+        (7, 6, True, "offsets/7"),
+        (7, 7, False, "offsets/8"),
+        (7, 6, False, "commits/7"),
+        (0, None, False, "commits/0"),
+        (None, None, True, None),
+    ],
+)
+def test_the_file_that_a_power_cut_tears(tmp_path, planned, done, disk_lies, torn):
+    for log, last in (("offsets", planned), ("commits", done)):
+        (tmp_path / log).mkdir()
+        for number in range(last + 1 if last is not None else 0):
+            (tmp_path / log / str(number)).write_text("v1")
+    found = newest_of(tmp_path, ran_is_kept=not disk_lies)
+    assert found == (None if torn is None else tmp_path / torn)
+
+
+def test_two_runs_have_every_query():
+    assert {name for half in HALVES for name in half} == QUERIES.keys()
 
 
 def test_the_table_counts_by_kind():
