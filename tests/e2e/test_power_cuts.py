@@ -84,6 +84,33 @@ def test_the_newest_files_are_torn(scene: Scene, server):
             assert len(written) == len(set(written)), f"TORN_{name} has a count twice"
 
 
+def test_exactly_once_does_not_plan_anew_what_it_has_written(scene: Scene, server):
+    """The disk has lied: other records would get the batch's number, and be taken for written."""
+    scene.topic("lied", 2)
+    scene.sql(
+        "CREATE STREAM lied (k STRING KEY, n INT, word STRING) "
+        "WITH (kafka_topic='lied', value_format='JSON');"
+    )
+    scene.write("lied", *(record({"N": n}, key=f"k{n % KEYS}") for n in range(COUNT)))
+    with scene.query(
+        "CREATE STREAM lied_to AS SELECT * FROM lied;", processing__guarantee="exactly_once_v2"
+    ) as query:
+        scene.wait(lambda: scene.all("LIED_TO"), lambda records: len(records) == COUNT)
+        scene.drained(query, "lied")
+        scene.sql(f"PAUSE {query};")
+        newest(Path(server.engine.world.state_dir) / "default_" / query, "offsets").write_bytes(b"")
+        scene.sql(f"RESUME {query};")
+        found = scene.wait(
+            lambda: next(q["state"] for q in scene.client.queries() if q["id"] == query),
+            lambda state: state != "RUNNING",
+            10,
+        )
+        assert found == "DEGRADED"
+        (told,) = scene.sql(f"EXPLAIN {query};")
+        reason = told["queryDescription"]["queryErrors"][-1]["errorMessage"]
+        assert "which it wrote, are not known" in reason and "TERMINATE the query" in reason
+
+
 def counts(scene: Scene, topic: str) -> dict[bytes, int]:
     return {r.key: json.loads(r.value)["C"] for r in scene._reader.read(topic)}
 

@@ -80,6 +80,22 @@ def test_a_finished_batch_whose_plan_is_torn_is_planned_anew(checkpoint):
     assert listed(checkpoint, "offsets") == listed(checkpoint, "commits") == [0, 1, 2, 3]
 
 
+def test_what_a_batch_left_that_is_planned_anew_is_no_state_of_the_new_one(checkpoint):
+    """A snapshot of the old one would be taken for what the new one has read."""
+    (checkpoint / "state/0/0/5.zip").write_bytes(b"a snapshot")
+    (checkpoint / "offsets/4").write_text("")
+    mend(str(checkpoint))
+    left = {file.name for file in (checkpoint / "state").glob("0/[01]/*")}
+    assert left == {f"{version}.changelog" for version in range(1, 5)}
+
+
+def test_a_batch_is_not_planned_anew_if_nobody_knows_whether_it_was_written(checkpoint):
+    (checkpoint / "offsets/4").write_text("")
+    (checkpoint / "metadata").write_text("")
+    with pytest.raises(TornCheckpointError, match="are not known"):
+        mend(str(checkpoint), lambda spark_id: 0)
+
+
 @pytest.mark.parametrize("content", ["", "v1", "v1\n{", "v1\n"])
 def test_a_batch_whose_end_is_torn_runs_again(checkpoint, content):
     (checkpoint / "commits/4").write_text(content)

@@ -138,8 +138,9 @@ def mend_checkpoint(world: World, query_id: str, settings: Settings, checkpoint:
     """Before anything reads a query's checkpoint: lets go of what a power cut has torn."""
 
     def written(spark_id: str) -> int:
-        group = f"{_transactions(world, query_id)}-{spark_id}"
-        return max(world.admin.group_offsets(group), default=0)
+        tasks = f"{_transactions(world, query_id)}-{spark_id}-"  # each has a group of its own
+        groups = [group for group in world.admin.groups() if group.startswith(tasks)]
+        return max((n for group in groups for n in world.admin.group_offsets(group)), default=0)
 
     mend(checkpoint, written if exactly_once(settings) else None)
 

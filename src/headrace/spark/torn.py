@@ -83,12 +83,22 @@ class _Checkpoint:
         if not entries or _is_whole_log(entries[-1], entries[-2] if entries[1:] else None):
             return
         batch = int(entries[-1].name)
-        if self._written is not None and self._written(self._query_id() or "") > batch:
-            raise self._error("the records of the last batch, which it wrote, are not known")
+        if self._written is not None:
+            query_id = self._query_id()
+            if query_id is None or self._written(query_id) > batch:
+                raise self._error("the records of the last batch, which it wrote, are not known")
         _remove(entries[-1], "its batch is planned anew")
         commit = self._path / "commits" / str(batch)
         if commit.exists():
             _remove(commit, "its batch runs again")
+        self._forget_state_after(batch)
+
+    def _forget_state_after(self, batch: int) -> None:
+        """What a batch that is planned anew has left: it will read other records, and a snapshot
+        of before would be read for what they come to."""
+        for file in _files(self._path / "state"):
+            if file.suffix in (".changelog", ".zip") and int(file.stem) > batch:
+                _remove(file, "its batch is planned anew")
 
     def _query_id(self) -> str | None:
         try:
