@@ -20,6 +20,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 from pyspark.sql import DataFrame
 
+from headrace.spark import awake
 from headrace.spark.entries import SkippedRecord, dated, production_entry, shortened
 from headrace.spark.hope import must_be_small
 from headrace.spark.partitions import ANY, partitions_of
@@ -92,6 +93,7 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task: _Task | _TransactionalTask | None = None
         count = failed = 0
+        began = awake.begin()
         try:
             for batch in batches:
                 if not batch.num_rows:
@@ -100,6 +102,7 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
                     must_be_small(batch)
                 if FAILED in batch.schema.names:
                     failed += sum(batch.column(FAILED).to_pylist())
+                awake.check(began)
                 if task is None:
                     task = _task(target, batch)
                 task.produce(batch)
