@@ -20,6 +20,12 @@ class Broker:
         self.rows = []
         self.opened = 0
         self.positions = []
+        self.left_open = set()  # ids of producers that were killed in a transaction
+
+    def reached(self, client, place, patience=0):
+        if place.writer_id in self.left_open:
+            raise KafkaException(KafkaError(KafkaError.UNSTABLE_OFFSET_COMMIT))
+        return self.committed.get(place.writer_id)
 
 
 class FakeProducer:
@@ -30,6 +36,7 @@ class FakeProducer:
 
     def init_transactions(self, timeout):
         self.broker.owner[self.id] = self
+        self.broker.left_open.discard(self.id)
 
     def begin_transaction(self):
         self.pending, self.offset = [], None
@@ -70,11 +77,7 @@ def broker(monkeypatch):
     made = Broker()
     monkeypatch.setattr(transactions, "Producer", lambda s: FakeProducer(made, s))
     monkeypatch.setattr(transactions, "Consumer", FakeConsumer)
-    monkeypatch.setattr(
-        transactions,
-        "_reached",
-        lambda client, place: made.committed.get(f"{place.group}-{place.task}"),
-    )
+    monkeypatch.setattr(transactions, "_reached", made.reached)
     return made
 
 
@@ -146,6 +149,17 @@ def test_who_was_left_behind_cannot_commit(broker, workers):
     with pytest.raises(KafkaException):
         zombie.commit()
     assert broker.rows == ["once"]
+
+
+def test_what_a_killed_process_left_open_is_ended_by_the_next(broker, workers):
+    """Also by one that has a producer from before."""
+    write(0, "a")
+    workers("b")
+    write(1, "b")
+    broker.left_open.add("q-0")
+    workers("a")
+    write(2, "c")
+    assert broker.rows == ["a", "b", "c"] and broker.opened == 3
 
 
 def test_after_a_failure_a_new_producer_is_opened(broker, workers):

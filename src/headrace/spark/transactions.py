@@ -30,6 +30,8 @@ Client = tuple[tuple[str, str], ...]
 # A task computes while it writes: it may take as long as brokers allow.
 TRANSACTION_MS = 900_000
 PATIENCE = 60.0
+# How long a broker takes to finish a transaction after it has said that it is committed.
+SETTLED_SECONDS = 2.0
 # How many transactional producers a process keeps for the batches to come.
 KEPT = 32
 
@@ -83,7 +85,7 @@ class Transaction:
         self._place = place
         # Taken out while it is in use: after a failure it is of no use any more.
         writer = _writers.pop(self._key, None)
-        if writer is None or writer.reached != _reached(client, place):
+        if writer is None or not writer.is_last(client, place):
             # Another process wrote since, or none did. From here on all others are fenced off.
             writer = _Writer.open(client, settings, place)
             writer.reached = _reached(client, place)
@@ -135,6 +137,16 @@ class _Writer:
         finally:
             consumer.close()
 
+    def is_last(self, client: Client, place: Place) -> bool:
+        """Whether nobody has written since, or begun to: a transaction that stays open is one of a
+        process that was killed, and ends when another producer of its name is opened."""
+        try:
+            return self.reached == _reached(client, place, SETTLED_SECONDS)
+        except KafkaException as e:
+            if e.args[0].code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
+                return False
+            raise
+
 
 _writers: OrderedDict[tuple[Client, str, int], _Writer] = OrderedDict()
 _admins: dict[Client, AdminClient] = {}
@@ -147,8 +159,9 @@ def _keep(key: tuple[Client, str, int], writer: _Writer) -> None:
         dropped.producer.close()
 
 
-def _reached(client: Client, place: Place) -> int | None:
-    """The batch after the last one whose transaction for this place is committed."""
+def _reached(client: Client, place: Place, patience: float = PATIENCE) -> int | None:
+    """The batch after the last one whose transaction for this place is committed. Fails if one is
+    still open after so many seconds."""
     if client not in _admins:
         _admins[client] = AdminClient(_connection(client))
     request = [ConsumerGroupTopicPartitions(place.writer_id, [place.reached()])]
@@ -162,7 +175,7 @@ def _reached(client: Client, place: Place) -> int | None:
             raise KafkaException(found.error)
         return int(found.offset)
 
-    offset = _patiently(ask)
+    offset = _patiently(ask, patience=patience)
     return offset if offset >= 0 else None
 
 
@@ -175,8 +188,8 @@ def _connection(client: Client) -> dict[str, Any]:
 _PASSING = frozenset({KafkaError.UNSTABLE_OFFSET_COMMIT, KafkaError.COORDINATOR_LOAD_IN_PROGRESS})
 
 
-def _patiently(call: Callable[..., Any], *arguments: Any) -> Any:
-    deadline = time.monotonic() + PATIENCE
+def _patiently(call: Callable[..., Any], *arguments: Any, patience: float = PATIENCE) -> Any:
+    deadline = time.monotonic() + patience
     while True:
         try:
             return call(*arguments, PATIENCE)
