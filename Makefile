@@ -78,7 +78,7 @@ test-kills: setup
 	@$(BIN)/pytest -m heavy -k "not brief" $(KILL_TESTS)
 
 # Everything that can happen to a service, under load: FAULTS=200 SEED=… GUARANTEE=at_least_once or
-# exactly_once_v2, KINDS=server,jvm,… QUERIES=plain,… A fault takes about half a minute.
+# exactly_once_v2 (without it both), KINDS=server,jvm,… QUERIES=plain,…
 test-faults: setup
 	@$(BIN)/pytest -q -s -m heavy -k "not brief" tests/faults
 

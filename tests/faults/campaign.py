@@ -340,6 +340,11 @@ class Campaign:
         self._pending.append(timer)
         self._lasts = seconds
 
+    def leave(self, server: Supervised) -> None:
+        """Lets a server end that is not needed any more."""
+        if server.retire() is None:
+            self._say("A server that was frozen did not end in 60 s when asked to")
+
     def is_reborn_read(self) -> bool:
         """Whether its query has read all that was written to that topic, and written it."""
         return self._reborn_read().keys() == set(range(self.reborn))
