@@ -94,6 +94,8 @@ class Campaign:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for timer in self._pending:
+            timer.cancel()
         self._parts.close()
 
     def _start(self) -> None:
@@ -336,6 +338,7 @@ class Campaign:
     def later(self, seconds: float, end: Callable[[], object]) -> None:
         """Ends the fault that happens now after so many seconds; others may happen meanwhile."""
         timer = threading.Timer(seconds, end)
+        timer.daemon = True
         timer.start()
         self._pending.append(timer)
         self._lasts = seconds

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from load import REBORN
 from supervised import jvm_of, workers_of
 
+from headrace.model.errors import HeadraceError
 from headrace.topics.admin import TopicSpec
 
 if TYPE_CHECKING:
@@ -158,9 +159,18 @@ def _recreated(campaign: Campaign) -> str:
 
 @fault("registry", "Registry away 30 s")
 def _registry(campaign: Campaign) -> str:
-    """Other faults may happen meanwhile."""
+    """Other faults may happen meanwhile, to the broker that it needs as well."""
+
+    def start() -> None:
+        while True:
+            with suppress(HeadraceError):
+                campaign.registry.start()
+                return
+            time.sleep(1)
+
+    campaign.wait(lambda: campaign.registry.failure is None)
     campaign.registry.stop()
-    campaign.later(30, campaign.registry.start)
+    campaign.later(30, start)
     return ""
 
 
@@ -172,6 +182,7 @@ def _cannot_fill(campaign: Campaign) -> str | None:
 def _full_disk(campaign: Campaign) -> str:
     """Other faults may happen meanwhile."""
     filler = campaign.state / "filler"
+    campaign.wait(lambda: not filler.exists())
     with suppress(OSError), filler.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1 << 16))
