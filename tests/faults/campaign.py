@@ -209,7 +209,9 @@ class Campaign:
         self._drain(scene, DISTURBED)
         self.load.write(self.load.feed.last())
         self._drain(scene, DISTURBED)
-        assert {q["state"] for q in _persistent(scene)} == {"RUNNING"}
+        scene.wait(
+            lambda: {q["state"] for q in _persistent(scene)}, lambda states: states == {"RUNNING"}
+        )
         scene.close()
         self.readers.stop()
         self._say(f"Readers saw {self.readers.rows} rows, and failed {self.readers.failed} times")
@@ -426,7 +428,8 @@ class Campaign:
             took = "never" if fault.recovered is None else f"{max(fault.recovered, 0):.1f} s"
             words = f"{number}: {fault.kind} {fault.told}".rstrip()
             self._say(f"{words} at {fault.at:.1f} s for {fault.took:.1f} s, recovered: {took}")
-        self._say(f"SEED={self.seed}\n\n{table(self.faults)}")
+        each = (self._now() - self.faults[0].at) / len(self.faults) if self.faults else 0
+        self._say(f"SEED={self.seed}, {each:.1f} s a fault\n\n{table(self.faults)}")
 
 
 def table(faults: Sequence[Fault]) -> str:
