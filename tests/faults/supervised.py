@@ -14,6 +14,7 @@ from pathlib import Path
 from scene import Scene
 from server_process import ServerProcess
 
+from headrace.client import Client
 from headrace.topics.ports import free_port
 
 
@@ -40,12 +41,11 @@ class Supervised:
         """Waits until the server answers, whichever process it is by then."""
         deadline = time.monotonic() + patience
         while True:
-            made = Scene(self.server.url, self.server.kafka)
             try:
-                made.client.info()
-                return made
+                with Client(self.server.url, timeout=10) as client:
+                    client.info()
+                return Scene(self.server.url, self.server.kafka)
             except Exception:
-                made.close()
                 assert time.monotonic() < deadline, self.server.told()[-4000:]
                 time.sleep(0.2)
 
