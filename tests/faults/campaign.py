@@ -41,9 +41,10 @@ Ends = dict[str, dict[int, int]]
 
 DISTURBED, TWIN = "disturbed", "twin"
 TMPFS_MB = 512
-# So many faults are waited for until the service has recovered; the others meet one that may not
-# have.
-WAITED_FOR = 0.15
+# So many faults are waited for until the service has recovered, if the run has the time: a fault
+# may take so many seconds on average. The others meet a service that may not have.
+WAITED_FOR = 0.4
+SECONDS_EACH = 16.0
 
 
 @dataclass
@@ -195,7 +196,8 @@ class Campaign:
         fault = Fault(kind.name, at, self._now() - at + self._lasts, told)
         self.faults.append(fault)
         self._say(f"{len(self.faults)}: {kind.told} {told}".rstrip())
-        if self.chance.random() < WAITED_FOR:
+        spent = self._now() - self.faults[0].at
+        if self.chance.random() < WAITED_FOR and spent < len(self.faults) * SECONDS_EACH:
             self._until(f"{kind.name} is over", lambda: fault.recovered is not None)
         time.sleep(self.chance.uniform(0, 2))
 
