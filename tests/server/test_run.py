@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -96,3 +97,27 @@ def test_what_cannot_begin_anew_ends(served, monkeypatch, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == (
         "Spark's JVM was killed by signal 9: the server ends."
     )
+
+
+TAKEN_BY_ANOTHER = """
+import signal, threading, time
+from headrace.server.run import await_event
+
+stop = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+
+def take():
+    time.sleep(0.3)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(60)
+
+
+threading.Thread(target=take, daemon=True).start()
+await_event(stop)
+"""
+
+
+def test_a_signal_that_another_thread_took_stops_the_server():
+    """So it was with a server that was frozen, thawed and asked to stop."""
+    subprocess.run([sys.executable, "-c", TAKEN_BY_ANOTHER], timeout=30, check=True)

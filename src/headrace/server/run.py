@@ -29,6 +29,8 @@ UNAVAILABLE = 69
 MOST_STARTS = 5
 STARTS_WITHIN_SECONDS = 600.0
 STARTS = "HEADRACE_STARTED_ANEW"
+# How often the main thread looks whether there was a signal.
+LOOK_SECONDS = 0.5
 # How long a server whose JVM is gone has to let go of its other parts.
 LEAVE_SECONDS = 20.0
 
@@ -82,13 +84,21 @@ def serve(
             if code or asked.is_set():
                 return code
         tell("Ctrl-C stops it.")
-        stop.wait()
+        await_event(stop)
         if losses and not asked.is_set():
             _leave(server)
             command = None if again is None else again(server.addresses)
             return _begin_anew(losses[0], environment, command, asked)
         tell("Stopping: running micro-batches finish")
     return 0
+
+
+def await_event(event: threading.Event) -> None:
+    """Waits in the main thread for what a signal's handler sets. Only this thread runs handlers,
+    and a signal that another one took, as when the process goes on after it was frozen, does not
+    wake it."""
+    while not event.wait(LOOK_SECONDS):
+        pass
 
 
 def _leave(server: RunningServer) -> None:
