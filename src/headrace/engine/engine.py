@@ -29,6 +29,7 @@ from headrace.engine.queries import QueryKeeper
 from headrace.engine.replaying import Replay, reason_for, source_to_json
 from headrace.engine.running import Starts, starting_offsets
 from headrace.engine.session import Session
+from headrace.engine.stalls import StallWatch
 from headrace.engine.starting import Starting
 from headrace.engine.statements import answer
 from headrace.engine.statements.assertions import eventually
@@ -58,6 +59,7 @@ from headrace.plan.query import Planned, plan_push
 from headrace.plan.replace import starts_anew
 from headrace.plan.scalable import is_scalable
 from headrace.spark.checkpoint import forget, take_over
+from headrace.spark.progress import TaskWatch
 from headrace.spark.switch import DeadMansSwitch
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, split
@@ -90,6 +92,7 @@ class Engine:
         self.world = world
         self._lost = lost
         self.watch: HealthWatch
+        self._stall_watch: StallWatch
         self.addresses = dict(addresses or {})
         self.catalog = Catalog()
         self.log = CommandLog(
@@ -154,12 +157,21 @@ class Engine:
 
     def _watch(self) -> None:
         self.watch = HealthWatch(self.world, self.log.topic, self.queries, self._spark_lost)
+        self._stall_watch = StallWatch(
+            TaskWatch(self.world.spark),
+            self.queries,
+            self.pushes,
+            self.pulls,
+            self.world.settings.number("ksql.query.stall.timeout.ms") / 1000,
+            self.watch.give_up,
+        )
         self.watch.add("commandRunner", self._command_runner)
-        for part in (self.heartbeat, self.queries, self._topic_watch):
+        for part in (self.heartbeat, self.queries, self._topic_watch, self._stall_watch):
             self.watch.watch(part.thread.name, part.thread)
         self.watch.add(self.tails.thread.name, self._tables)
         self.watch.watch("lease", self._following.role)
         self.watch.open()
+        self._stall_watch.open()
 
     def _tables(self) -> str | None:
         trouble = self.tails.trouble
@@ -177,6 +189,7 @@ class Engine:
 
     def close(self) -> None:
         self.watch.close()
+        self._stall_watch.close()
         self.pushes.close()
         self.tails.close()
         self.inserts.close()

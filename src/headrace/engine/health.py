@@ -96,6 +96,11 @@ class HealthWatch:
             part.thread.stopping.set()
         self._watcher.stop()
 
+    def give_up(self, reason: str) -> None:
+        """Spark has to begin anew, for what it cannot get rid of."""
+        if not self._jvm.kill(reason):
+            self._lost(reason)
+
     def health(self) -> Health:
         parts = {"metastore": HealthPart()}
         parts |= {name: HealthPart(reason()) for name, reason in self._reasons.items()}

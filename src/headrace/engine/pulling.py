@@ -9,6 +9,7 @@ Either is done piece by piece, as the client reads: no answer is ever held whole
 
 from __future__ import annotations
 
+import logging
 import random
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame
 
 from headrace.engine import waiting
@@ -35,9 +37,12 @@ from headrace.model.types import quote
 from headrace.plan import nodes as n
 from headrace.plan.pull import PullPlan
 from headrace.spark.answers import packed_answer, result_rows
+from headrace.spark.jobs import JobGroup
 from headrace.spark.packed import PackedRows
 from headrace.spark.program import lower_node
 from headrace.spark.topics import Offsets
+
+LOG = logging.getLogger(__name__)
 
 # What one batch of an answer holds: so many rows, or what was made of so many bytes.
 BATCH_ROWS = 1000
@@ -119,6 +124,39 @@ class PullAnswer:
             self._over()
 
 
+class Evaluation:
+    """The work that Spark does for one pull query, which others may end. `running` has those that
+    are at work."""
+
+    def __init__(self, context: SparkContext, running: dict[str, Evaluation]) -> None:
+        self.id = f"pull_{random.getrandbits(80):020x}"
+        self._jobs = JobGroup(context, self.id)
+        self._running = running
+        self._failure: str | None = None
+
+    def rows(self, packed: DataFrame, place: str | None) -> PackedRows:
+        self._running[self.id] = self
+        try:
+            with self._jobs.running():
+                return PackedRows.of(packed, place)
+        except Exception:
+            if self._failure is not None:
+                raise HeadraceError(f"The query failed: {self._failure}") from None
+            raise
+        finally:
+            del self._running[self.id]
+
+    def fail(self, reason: str) -> None:
+        LOG.error("Pull query %s: %s", self.id, reason)
+        self._failure = reason
+        self._jobs.end()
+
+    def leave(self) -> None:
+        """Nobody wants the rows any more."""
+        if self.id in self._running:
+            self._jobs.end()
+
+
 class PullQueries:
     """Answers pull queries of one server."""
 
@@ -126,6 +164,11 @@ class PullQueries:
         self._world = world
         self._tails = tails
         self._readers: dict[str, RowReader] = {}
+        self._running: dict[str, Evaluation] = {}
+
+    def running(self) -> list[Evaluation]:
+        """Those that Spark works for at the moment."""
+        return list(self._running.values())
 
     def answer(self, plan: PullPlan, settings: Settings) -> PullAnswer:
         if not plan.source.is_table:
@@ -196,17 +239,21 @@ class PullQueries:
     ) -> PullAnswer:
         """Evaluates one piece after the other; the rows of the last one are on disk."""
         place = waiting.new_place(self._world)
+        work = Evaluation(self._world.spark.sparkContext, self._running)
 
         def batches() -> Iterator[Sequence[ResultRow]]:
             for read in pieces:
                 context = context_for(self._world, "pull", settings, read)
                 rows = lower_node(_of_rows(plan.node), context)
-                packed = PackedRows.of(packed_answer(rows, plan.schema, place), place)
+                packed = work.rows(packed_answer(rows, plan.schema, place), place)
                 for batch in result_rows(packed, plan.schema):
                     if live := [row for row in batch if not row.tombstone]:
                         yield live
 
-        over = partial(waiting.leave, place)
+        def over() -> None:
+            work.leave()
+            waiting.leave(place)
+
         return PullAnswer(plan.schema, batches(), plan.limit, messages, over)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import threading
 import time
@@ -9,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -29,6 +31,8 @@ from headrace.spark.callbacks import CallbackLine
 from headrace.spark.checkpoint import forget
 from headrace.spark.packed import PackedRows
 from headrace.spark.session import is_local
+
+LOG = logging.getLogger(__name__)
 
 
 class PushQuery:
@@ -71,6 +75,7 @@ class PushQuery:
         self._place = place
         self._forget = partial(forget, rows.sparkSession, checkpoint)
         self._streaming: StreamingQuery | None = None
+        self._failure: str | None = None
         try:
             self._streaming = (
                 packed_answer(rows, schema, place)
@@ -82,6 +87,7 @@ class PushQuery:
         except BaseException:
             self._forget()
             raise
+        self.run = str(self._streaming.runId)
 
     @property
     def waiting_bytes(self) -> int:
@@ -125,6 +131,8 @@ class PushQuery:
 
     def _nothing(self) -> Sequence[ResultRow] | None:
         streaming = self._streaming
+        if self._failure is not None:
+            raise HeadraceError(f"The query failed: {self._failure}")
         if self._closing.is_set() or streaming is None:
             return None
         if not streaming.isActive:
@@ -135,13 +143,22 @@ class PushQuery:
             return None
         return []
 
+    def fail(self, reason: str) -> None:
+        """Ends it, and lets its reader know."""
+        LOG.error("Push query %s: %s", self.id, reason)
+        self._failure = reason
+        self.close()
+
     def close(self) -> None:
         if self._closing.is_set():
             return
         self._closing.set()
         self._waiting.close()
         if self._streaming is not None:
-            self._streaming.stop()
+            try:
+                self._streaming.stop()
+            except Py4JJavaError as e:  # its thread ends later, or never
+                LOG.error("Push query %s could not be stopped: %s", self.id, reason_of(e))
         # Spark holds on to this object as long as Python does to Spark's: neither would ever go.
         self._streaming = None
         if self._line is not None:

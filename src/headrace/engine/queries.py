@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -34,6 +35,8 @@ LOG = logging.getLogger(__name__)
 WATCH_SECONDS = 0.5
 KEPT_ERRORS = 10
 STOPPING_THREADS = 8
+# Longer than it takes to stop a query.
+ENDING_SECONDS = 120.0
 
 
 class NotHoldingError(Exception):
@@ -64,6 +67,7 @@ class PersistentQuery:
     pace: Pace | None = None
     hope: Hope = ALL_HOPE
     degraded: bool = False  # what it needs is not there: it could not even be started
+    stalls: int = 0  # so often its batch made no progress; none has been finished since
     planned: Planned | None = None
     accepts_loss: bool = False
     reading: Reading | None = None  # its topics, and what it has lost there, as it last started
@@ -78,7 +82,7 @@ class PersistentQuery:
     def state(self) -> QueryState:
         if self.paused:
             return QueryState.PAUSED
-        if self.degraded:
+        if self.degraded or self.stalls:
             return QueryState.DEGRADED
         if self.retry_at is not None:
             return QueryState.ERROR
@@ -221,7 +225,7 @@ class QueryKeeper:
         with self._lock, ThreadPoolExecutor(STOPPING_THREADS) as threads:
             list(threads.map(self._stop, self._queries.values()))
             for query in self._queries.values():
-                query.retry_at, query.failures = None, 0
+                query.retry_at, query.failures, query.stalls = None, 0, 0
                 query.degraded = query.planned is None
         with self._switching:
             if self._switch is not None:
@@ -277,6 +281,21 @@ class QueryKeeper:
                 self._stop(query)
                 self._start(query)
 
+    def end_stalled(self, id_: str, running: StreamingQuery, reason: str) -> bool:
+        """Its batch makes no progress: it is to try again. False if it cannot even be stopped."""
+        with self._lock:
+            query = self._queries.get(id_)
+            if query is None or query.streaming is not running:
+                return True
+            query.stalls += 1
+            query.fail(reason)
+            query.retry_at = time.monotonic() + ENDING_SECONDS
+        ended = self._stop(query)
+        with self._lock:
+            if query.streaming is None:
+                self._retry_later(query)
+        return ended
+
     def close(self) -> None:
         """Lets running micro-batches finish; every query can go on from where it stands."""
         self.thread.stop()
@@ -299,11 +318,17 @@ class QueryKeeper:
         except Exception as e:
             self._failed(query, reason_of(e), degraded=True)
 
-    def _stop(self, query: PersistentQuery) -> None:
-        running, switch = query.streaming, self._switch
-        query.stop()
+    def _stop(self, query: PersistentQuery) -> bool:
+        """False if Spark's thread for it did not end in time: it will later, or never."""
+        running, switch, ended = query.streaming, self._switch, True
+        try:
+            query.stop()
+        except Py4JJavaError as e:
+            LOG.error("Query %s could not be stopped: %s", query.id, reason_of(e))
+            query.streaming, ended = None, False
         if running is not None and switch is not None:
             switch.forget(running)
+        return ended
 
     def _watch(self) -> None:
         while not self.thread.stopping.wait(WATCH_SECONDS):
@@ -353,14 +378,18 @@ class QueryKeeper:
                 self._start(query)
                 return
             self._failed(query, "the query ended" if failure is None else reason_of(failure))
-        elif query.failures and now - query.started_at > self._max:
+        elif query.failures and not query.stalls and now - query.started_at > self._max:
             query.failures = 0
 
     def _failed(self, query: PersistentQuery, reason: str, *, degraded: bool = False) -> None:
+        query.fail(reason, degraded=degraded)
+        self._retry_later(query)
+
+    def _retry_later(self, query: PersistentQuery) -> None:
         wait = _backoff(query.failures, self._initial, self._max)
         query.failures += 1
         query.retry_at = time.monotonic() + wait
-        query.fail(reason, degraded=degraded)
+        reason = query.errors[-1].error_message
         LOG.error("Query %s failed and starts again in %.0f s: %s", query.id, wait, reason)
 
 

@@ -332,6 +332,15 @@ _SETTINGS = (
     ),
     Setting("ksql.query.retry.backoff.max.ms", int, 60_000, "The longest such wait."),
     Setting(
+        "ksql.query.stall.timeout.ms",
+        _positive,
+        600_000,
+        "How long a query may stand still: a persistent query whose micro-batch reads no record "
+        "and finishes no task for so long is DEGRADED, and starts again, with twice the patience "
+        "each time; a push or pull query fails. Raise it if a function of yours needs longer for "
+        "a few thousand records.",
+    ),
+    Setting(
         "ksql.timestamp.throw.on.invalid",
         _boolean,
         False,

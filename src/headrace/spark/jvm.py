@@ -22,6 +22,7 @@ class SparkJvm:
         # None if the JVM was there before this process, which then cannot watch it.
         self._process: subprocess.Popen[bytes] | None = gateway.proc
         self._context: Any = spark.sparkContext._jsc.sc()
+        self._reason: str | None = None
 
     @property
     def pid(self) -> int | None:
@@ -33,8 +34,17 @@ class SparkJvm:
         status = None if self._process is None else self._process.poll()
         if status is None:
             return None
+        if self._reason is not None:
+            return self._reason
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         return f"Spark's JVM {how}"
+
+    def kill(self, reason: str) -> bool:
+        """Ends it at once. False if this process did not start it."""
+        self._reason = reason
+        if self._process is not None:
+            self._process.kill()
+        return self._process is not None
 
     def check(self) -> None:
         """Raises if Spark cannot work any more; may wait for as long as the JVM is stopped."""

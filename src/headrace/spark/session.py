@@ -84,6 +84,8 @@ _DEFAULTS = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "headrace.spark.workers",
     "spark.sql.streaming.pollingDelay": "20ms",
+    # Whoever stops a query is not held up by a thread that does not end.
+    "spark.sql.streaming.stopTimeout": "60s",
     # What was fetched and not read, which a query that has ended leaves behind.
     "spark.kafka.consumer.fetchedData.cache.timeout": "60s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "20s",
@@ -119,6 +121,11 @@ _HERE = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
 # this number cannot.
 _ON_CLUSTER = {
     "spark.sql.shuffle.partitions": str(DEFAULT_BUCKETS),
+    # A task that was ended and runs on keeps its core: then the executor goes, and Spark has
+    # another. The driver has none to spare (`engine/stalls.py`).
+    "spark.task.reaper.enabled": "true",
+    "spark.task.reaper.killTimeout": "60s",
+    "spark.task.reaper.threadDump": "false",
     _EXECUTOR_JAVA: _JAVA_OPTIONS,
 }
 

@@ -1,0 +1,30 @@
+"""Jobs that can be ended from outside: those of a pull query, whose thread waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark import SparkContext
+
+
+class JobGroup:
+    """What Spark does for one purpose, under a name that its counters know (`progress.py`)."""
+
+    def __init__(self, context: SparkContext, name: str) -> None:
+        self._context = context
+        self.name = name
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Jobs that this thread starts inside belong to the group."""
+        self._context.setJobGroup(self.name, self.name, interruptOnCancel=True)
+        try:
+            yield
+        finally:
+            java: Any = self._context._jsc
+            java.clearJobGroup()
+
+    def end(self) -> None:
+        self._context.cancelJobGroup(self.name)
