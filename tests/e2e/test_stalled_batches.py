@@ -29,6 +29,8 @@ def ponder(x: str) -> str:
     return x
 """
 STALLED = "made no progress"
+# To divide a text among these there are more ways than anybody can try.
+EVIL = "(a*)(a*)(a*)(a*)(a*)(a*)(a*)b"
 
 
 @pytest.fixture
@@ -86,6 +88,32 @@ def test_a_function_that_comes_to_no_end(server_process, mended):
     assert [v["V"] for v in scene.values("PONDERED", 3)] == ["good", "evil", "late"]
     scene.wait(state, lambda state: state == "RUNNING")
     scene.close()
+
+
+def test_an_expression_that_goes_back_without_end(scene):
+    """It had held a core of Spark's for ever, for each of these queries."""
+    scene.topic("letters")
+    scene.sql(
+        "CREATE STREAM LETTERS (N INT, V STRING) WITH (KAFKA_TOPIC='letters', VALUE_FORMAT='JSON');"
+    )
+    texts = ["aab", "a" * 500, "b"]
+    scene.write("letters", *(record({"N": 1, "V": text}) for text in texts))
+    call = f"REGEXP_EXTRACT('{EVIL}', V) AS FOUND, V LIKE V || '%' AS LIKED"
+    wanted = [("aab", True), (None, True), ("b", True)]
+    with scene.query(f"CREATE STREAM LETTERS_FOUND AS SELECT {call} FROM LETTERS;") as query:
+        found = scene.values("LETTERS_FOUND", 3)
+        assert [(v["FOUND"], v["LIKED"]) for v in found] == wanted
+        (entry,) = scene.log(query, 1)
+        assert f"takes too many steps with this text: {EVIL}" in str(entry.detail["cause"])
+    assert scene.push(f"SELECT {call} FROM LETTERS EMIT CHANGES;", 3) == wanted
+    assert scene.pull(f"SELECT {call} FROM LETTERS;") == wanted
+    constant = f"REGEXP_EXTRACT('{EVIL}', '{texts[1]}') AS FOUND"
+    assert scene.pull(f"SELECT V, {constant} FROM LETTERS;") == [(text, None) for text in texts]
+    group = f"REGEXP_REPLACE(V, '{EVIL}', 'c')"
+    rows = scene.push(
+        f"SELECT {group} AS K, COUNT(*) FROM LETTERS GROUP BY {group} EMIT CHANGES;", 2
+    )
+    assert rows[-1] == ("c", 2)
 
 
 def test_tasks_that_go_on_after_their_end_are_seen(server):

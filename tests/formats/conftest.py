@@ -10,6 +10,7 @@ import pytest
 def spark():
     from pyspark.sql import SparkSession
 
+    from headrace.spark.java import java_jar
     from headrace.topics.jars import ensure_jars
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -18,6 +19,7 @@ def spark():
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.extraClassPath", str(java_jar()))  # for who comes after
         .config("spark.jars", ",".join(map(str, ensure_jars().spark)))
         .config("spark.sql.ansi.enabled", "false")
         .config("spark.sql.caseSensitive", "true")

@@ -23,9 +23,12 @@ def start():
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder
+    from headrace.spark.java import java_jar, register
+
+    builder = SparkSession.builder.config("spark.driver.extraClassPath", str(java_jar()))
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    register(session)
     return session

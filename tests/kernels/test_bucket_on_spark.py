@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from headrace.spark.bucket import Input, apply_kernel, in_order_by
 from headrace.spark.bucket_wire import skipping
+from headrace.spark.java import java_jar
 from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
 from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
 from headrace.spark.kernels.steps import Call
@@ -35,6 +36,7 @@ def spark(tmp_path_factory):
         "spark.master": "local[2]",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraClassPath": str(java_jar()),  # for who comes after
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",

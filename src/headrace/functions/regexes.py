@@ -1,19 +1,28 @@
 """Regular expressions: Java's, which are Spark's too.
 
 Spark raises on an expression that is none, on a group that is not there and on a replacement that
-refers to one, and a raise would stop the query. So a constant expression is looked at by Java when
-the query is made, and any other is tried by reflection, row by row, before Spark sees it.
+refers to one, and a raise would stop the query. And with some expressions Java does not come to an
+end (docs/design/0005-regular-expressions.md). So Spark is given the constant ones for which it is
+known that all is well, because it is quick with them; the others are for Java functions of ours,
+which count their steps and raise nothing.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from headrace.functions.bounded import (
+    BOUNDED_EXTRACT,
+    BOUNDED_EXTRACT_ALL,
+    BOUNDED_REPLACE,
+    BOUNDED_SPLIT,
+    bounded,
+)
 from headrace.functions.columns import all_given, java, text
 from headrace.functions.declare import (
     CallContext,
@@ -27,78 +36,58 @@ from headrace.functions.declare import (
 
 _NAMED = re.compile(r"\(\?<([a-zA-Z][a-zA-Z0-9]*)>")
 
-
-@dataclass(frozen=True)
-class _Regex:
-    """An expression that can be given to Spark where `valid` holds.
-
-    `groups` is how many groups it has, as a column; `highest` how many it has at least.
-    """
-
-    column: Column
-    valid: Column
-    groups: Column
-    highest: int
-    names: tuple[str, ...] = ()
+# An expression with which Java never goes back far: at most one of its letters or classes may be
+# there any number of times, and that is the last, or the expression can match at one place only.
+_LETTER = r"(?:\\[^0-9A-Za-z]|\\[dDsSwWtnrf]|\[\^?(?:[^\[\]\\&]|\\[^QE])++\]|[^\\\[\](){}*+?|])"
+_GROUP = r"(?:\((?:\?:|\?<[a-zA-Z][a-zA-Z0-9]*>)?|\)(?![*+?{]))"
+_FIXED = rf"(?:{_LETTER}(?:\{{[0-9]{{1,3}}\}})?(?![*+?{{])|{_GROUP})*+"
+_REPEATED = rf"{_LETTER}[*+?][+?]?"
+_QUICK = re.compile(rf"{_FIXED}(?:{_REPEATED}\)*)?|\^{_FIXED}(?:{_REPEATED}{_FIXED})?", re.DOTALL)
 
 
-def _regex(column: Column, known: object) -> _Regex:
-    if isinstance(known, str):
-        count = _group_count(known)
-        return _Regex(
-            column,
-            F.lit(count is not None),
-            F.lit(count or 0),
-            count or 0,
-            tuple(_NAMED.findall(known)),
-        )
-    # Empty groups at the end make sure that small group numbers exist, whatever the expression.
-    extended = F.concat(F.lit("(?:"), column, F.lit(")" + "()" * 9))
-    compiled = F.try_reflect(F.lit("java.util.regex.Pattern"), F.lit("compile"), extended)
-    return _Regex(extended, compiled.isNotNull(), _counted(column), 9)
+def is_quick(pattern: str) -> bool:
+    """Whether an expression, if it is one, takes time in proportion to the text."""
+    return _QUICK.fullmatch(pattern) is not None
 
 
-def _group_count(pattern: str) -> int | None:
-    """How many groups a constant expression has; None if it is not one."""
+def _groups(pattern: object) -> int | None:
+    """How many groups a constant expression has that Spark may be given as it is; None for all
+    others, which are for Java functions of ours."""
+    if not isinstance(pattern, str) or not is_quick(pattern):
+        return None
     try:
         return int(java().java.util.regex.Pattern.compile(pattern).matcher("").groupCount())
     except PySparkException:
         return None
 
 
-def _counted(pattern: Column) -> Column:
-    """How many groups an expression opens, going by its look."""
-    bare = F.regexp_replace(pattern, r"\\.|\[[^\]]*\]", "")
-    opened = F.regexp_replace(bare, r"\((?!\?)|\(\?<(?![=!])", "\u0001")
-    return F.length(opened) - F.length(F.replace(opened, F.lit("\u0001"), F.lit("")))
+def _extract(
+    pattern: Column, value: Column, group: Column | None = None, *, context: CallContext
+) -> Fallible:
+    return _match(pattern, value, group, context, BOUNDED_EXTRACT, _first)
 
 
-def _invalid(pattern: Column) -> Column:
-    return text("Invalid regular expression pattern: ", pattern)
+def _extract_all(
+    pattern: Column, value: Column, group: Column | None = None, *, context: CallContext
+) -> Fallible:
+    return _match(pattern, value, group, context, BOUNDED_EXTRACT_ALL, F.regexp_extract_all)
 
 
 def _match(
-    pattern: Column, value: Column, group: Column | None, context: CallContext, every: bool
+    pattern: Column,
+    value: Column,
+    group: Column | None,
+    context: CallContext,
+    function: str,
+    quick: Callable[[Column, Column, Column], Column],
 ) -> Fallible:
     """The first match, or every match, of a group (0: of the whole)."""
-    known, number = context.literal(0), 0 if group is None else context.literal(2)
-    regex = _regex(pattern, known)
+    number = 0 if group is None else context.literal(2)
     index = F.lit(0) if group is None else group
-    if every:
-        found = F.regexp_extract_all(value, regex.column, index)
-    else:
-        found = _first(value, regex.column, index)
-    if isinstance(known, str) and isinstance(number, int):
-        count = _group_count(known)
-        if count is not None and 0 <= number <= count:
-            return Fallible(found)
-    there = index.between(F.lit(0), F.least(regex.groups, F.lit(regex.highest)))
-    given = all_given(pattern, value, index)
-    error = F.when(
-        given,
-        F.when(~regex.valid, _invalid(pattern)).when(index < 0, text("No group ", index)),
-    )
-    return Fallible(F.when(given & regex.valid & there, found), error)
+    groups = _groups(context.literal(0))
+    if groups is not None and isinstance(number, int) and 0 <= number <= groups:
+        return Fallible(quick(value, pattern, index))
+    return bounded(function, pattern, value, index)
 
 
 def _first(value: Column, pattern: Column, group: Column) -> Column:
@@ -109,51 +98,35 @@ def _first(value: Column, pattern: Column, group: Column) -> Column:
     return F.when(found == "", empty).otherwise(found)
 
 
-def _extract(
-    pattern: Column, value: Column, group: Column | None = None, *, context: CallContext
-) -> Fallible:
-    return _match(pattern, value, group, context, every=False)
-
-
-def _extract_all(
-    pattern: Column, value: Column, group: Column | None = None, *, context: CallContext
-) -> Fallible:
-    return _match(pattern, value, group, context, every=True)
-
-
 def _replace(value: Column, pattern: Column, new: Column, context: CallContext) -> Fallible:
-    regex = _regex(pattern, context.literal(1))
-    given = all_given(value, pattern, new)
-    digits = f"0-{min(regex.highest, 9)}"
-    names = "".join(rf"|\$\{{{name}\}}" for name in regex.names)
+    known = context.literal(1)
+    groups = _groups(known)
+    if groups is None:
+        return bounded(BOUNDED_REPLACE, value, pattern, new)
+    digits = f"0-{min(groups, 9)}"
+    names = "".join(rf"|\$\{{{name}\}}" for name in _NAMED.findall(str(known)))
     # Possessive: Java goes back over nothing, and so needs no stack that a long text could exhaust.
     sound = new.rlike(rf"^(?s)(?:[^$\\]|\\.|\$[{digits}]{names})*+$")
     return Fallible(
-        F.when(given & regex.valid & sound, F.regexp_replace(value, regex.column, new)),
+        F.when(sound, F.regexp_replace(value, pattern, new)),
         F.when(
-            given,
-            F.when(~regex.valid, _invalid(pattern)).when(
-                ~sound, text("Illegal group reference in replacement: ", new)
-            ),
+            all_given(value, new) & ~sound,
+            text("Illegal group reference in replacement: ", new),
         ),
     )
 
 
 def _split(value: Column, pattern: Column, context: CallContext) -> Fallible:
-    regex = _regex(pattern, context.literal(1))
-    given = all_given(value, pattern)
-    pieces = F.split(value, regex.column, -1)
+    known = context.literal(1)
+    if _groups(known) is None:
+        return bounded(BOUNDED_SPLIT, value, pattern)
+    pieces = F.split(value, pattern, -1)
     # An expression that matches nothing at all leaves no empty pieces at the end.
     last = F.array_max(F.transform(pieces, lambda p, i: F.when(p != "", i + 1).otherwise(F.lit(0))))
     trimmed = F.when(value == "", F.array(F.lit(""))).otherwise(F.slice(pieces, F.lit(1), last))
-    known = context.literal(1)
     if known == "":
-        split = trimmed
-    else:
-        split = F.when(F.rlike(F.lit(""), regex.column), trimmed).otherwise(pieces)
-    return Fallible(
-        F.when(given & regex.valid, split), F.when(given & ~regex.valid, _invalid(pattern))
-    )
+        return Fallible(trimmed)
+    return Fallible(F.when(F.rlike(F.lit(""), pattern), trimmed).otherwise(pieces))
 
 
 _REGEX = Category.REGULAR_EXPRESSION

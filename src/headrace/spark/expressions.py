@@ -19,6 +19,7 @@ from typing import TypeVar
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from headrace.functions.bounded import BOUNDED_LIKE
 from headrace.functions.declare import CallContext
 from headrace.functions.registry import REGISTRY
 from headrace.model.fallible import Fallible
@@ -349,6 +350,9 @@ def _like(x: e.Like, scope: Scope) -> Fallible:
     regex = like_regex(known, x.escape) if isinstance(known, str) else None
     if regex is not None:
         matched = value.value.rlike(regex)
+    elif known is None:
+        escape = F.lit(x.escape or "")
+        matched = F.call_function(BOUNDED_LIKE, value.value, pattern.value, escape)
     else:
         # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
         matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))

@@ -24,6 +24,7 @@ from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.durable import FILE_MANAGER, FILE_SYSTEM, durable_jar
 from headrace.spark.forks import forking_path
 from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
+from headrace.spark.java import java_jar, register
 from headrace.spark.lookups import know_classes
 from headrace.spark.package import DIRECTORY, write_package
 from headrace.spark.pools import ALLOCATIONS
@@ -170,7 +171,8 @@ def start_session(
     pools.write_text(ALLOCATIONS)
     given = [j.absolute() for j in jars]
     # Without any, nothing here is to be kept.
-    paths = [str(jar) for jar in (*given, *([durable_jar(given)] if given else []))]
+    durable = [durable_jar(given)] if given else []
+    paths = [str(jar) for jar in (*given, *durable, java_jar())]
     master = settings.get("spark.master", _DEFAULTS["spark.master"])
     local = is_local(master)
     address = "127.0.0.1" if local else facing(master)
@@ -208,6 +210,7 @@ def start_session(
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
         know_classes(session._jvm)
+        register(session)
     return session
 
 

@@ -1,78 +1,20 @@
-"""Checkpoint files that survive a power cut: two small Java classes, compiled once per machine.
+"""Checkpoint files that survive a power cut: two small Java classes.
 
 Spark's own files get their names before they are on the disk, and neither Hadoop nor Spark has a
-setting for that. The compiler is Janino, which Spark brings along for its own generated code: no
-JDK is needed. The jar lands in HEADRACE_HOME, under a name that changes with the source, Spark, and
-the jars it is made against.
+setting for that.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
-import tempfile
-import zipfile
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
-import pyspark
-
-from headrace.model.errors import UnavailableError
-from headrace.topics.jars import home
-from headrace.topics.java import find_java
+from headrace.spark.compiled import compiled_jar
 
 FILE_SYSTEM = "headrace.DurableLocalFileSystem"
 FILE_MANAGER = "headrace.DurableCheckpointFileManager"
-_COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
-_COMPILE_SECONDS = 120
 
 
 def durable_jar(jars: Sequence[Path]) -> Path:
-    """The jar with both classes, made first if it is not there (2 s). `jars` are what Spark gets
-    beside its own."""
-    sources = {
-        file.name: file.read_text()
-        for file in resources.files(__package__).iterdir()
-        if file.name.endswith(".java")
-    }
-    told = repr((sorted(sources.items()), pyspark.__version__, [jar.name for jar in jars]))
-    name = f"headrace-durable-{hashlib.sha256(told.encode()).hexdigest()[:16]}.jar"
-    jar = home() / "jars" / name
-    if not jar.exists():
-        try:
-            jar.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=jar.parent, prefix=".durable-") as work:
-                _compile(sources, jars, Path(work)).replace(jar)
-        except OSError as failure:
-            raise UnavailableError(
-                f"{jar} cannot be made ({failure.strerror or failure}): set HEADRACE_HOME to a "
-                "directory that can be written."
-            ) from failure
-    return jar
-
-
-def _compile(sources: dict[str, str], jars: Sequence[Path], work: Path) -> Path:
-    """Returns the jar, inside of `work`."""
-    classes = work / "classes"
-    classes.mkdir()
-    files = [work / name for name in sorted(sources)]
-    for file in files:
-        file.write_text(sources[file.name])
-    spark = sorted((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
-    path = os.pathsep.join(map(str, [*spark, *jars]))
-    command = [str(find_java().executable), "-cp", path, _COMPILER]
-    command += ["-d", str(classes), "-classpath", path, *map(str, files)]
-    answer = subprocess.run(
-        command, capture_output=True, text=True, timeout=_COMPILE_SECONDS, check=False
-    )
-    made = sorted(classes.rglob("*.class"))
-    if answer.returncode != 0 or not made:
-        said = (answer.stderr or answer.stdout).strip().splitlines() or ["no reason was given"]
-        raise UnavailableError(f"The classes for checkpoint files cannot be compiled: {said[0]}")
-    jar = work / "made.jar"
-    with zipfile.ZipFile(jar, "w") as archive:
-        for file in made:
-            archive.write(file, str(file.relative_to(classes)))
-    return jar
+    """The jar with both classes. `jars` are what Spark gets beside its own."""
+    return compiled_jar("durable", __package__, jars)

@@ -1,4 +1,4 @@
-"""`python -m headrace.spark.durable`: makes the jar ahead of the first start, as an image needs it
+"""`python -m headrace.spark.durable`: makes our jars ahead of the first start, as an image needs it
 whose user cannot write to HEADRACE_HOME."""
 
 from __future__ import annotations
@@ -7,10 +7,12 @@ import sys
 
 from headrace.model.errors import UnavailableError
 from headrace.spark.durable import durable_jar
+from headrace.spark.java import java_jar
 from headrace.topics.jars import ensure_jars
 
 if __name__ == "__main__":
     try:
-        print(f"{durable_jar(ensure_jars(lambda line: None).spark).name} is in place.")
+        for jar in (durable_jar(ensure_jars(lambda line: None).spark), java_jar()):
+            print(f"{jar.name} is in place.")
     except UnavailableError as failure:
         sys.exit(str(failure))

@@ -1,0 +1,49 @@
+"""What needs Java: regular expressions of users in bounds.
+
+Java's regular expressions go back over a text as often as it takes, and nothing interrupts them:
+one record could hold a core for ever (docs/design/0005-regular-expressions.md).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType, StructType
+
+from headrace.functions.bounded import (
+    BOUNDED_EXTRACT,
+    BOUNDED_EXTRACT_ALL,
+    BOUNDED_LIKE,
+    BOUNDED_REPLACE,
+    BOUNDED_SPLIT,
+)
+from headrace.spark.compiled import compiled_jar
+
+
+def _answer(value: DataType) -> StructType:
+    return StructType().add("value", value).add("error", StringType())
+
+
+_FUNCTIONS = {
+    BOUNDED_EXTRACT: ("RegexExtract", _answer(StringType())),
+    BOUNDED_EXTRACT_ALL: ("RegexExtractAll", _answer(ArrayType(StringType()))),
+    BOUNDED_REPLACE: ("RegexReplace", _answer(StringType())),
+    BOUNDED_SPLIT: ("RegexSplit", _answer(ArrayType(StringType()))),
+    BOUNDED_LIKE: ("Like", BooleanType()),
+}
+
+
+def java_jar() -> Path:
+    """What a session's JVM and executors need to have."""
+    return compiled_jar("java", __package__)
+
+
+def register(session: SparkSession) -> None:
+    """Makes our Java functions known to a session."""
+    jvm: Any = session._jvm
+    functions: Any = session._jsparkSession.udf()
+    for name, (kind, type_) in _FUNCTIONS.items():
+        java_type = jvm.org.apache.spark.sql.types.DataType.fromJson(type_.json())
+        functions.register(name, getattr(jvm.headrace, kind)(), java_type)
