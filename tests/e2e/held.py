@@ -53,6 +53,28 @@ def open_files(server: int) -> int:
     return _files(server) + _files(_spark_of(server))
 
 
+def event_polls(server: int) -> int:
+    """Of its Spark: each is one of the files of an open selector."""
+    return sum(
+        1
+        for file in Path(f"/proc/{_spark_of(server)}/fd").iterdir()
+        if "[eventpoll]" in _target(file)
+    )
+
+
+def _target(file: Path) -> str:
+    try:
+        return str(file.readlink())
+    except OSError:  # closed meanwhile
+        return ""
+
+
+def threads_named(server: int, name: str) -> int:
+    """Of its Spark. Linux knows the first 15 letters of a name."""
+    names = Path(f"/proc/{_spark_of(server)}/task").glob("*/comm")
+    return sum(1 for comm in names if comm.read_text().strip() == name[:15])
+
+
 def _spark_of(server: int) -> int:
     """The process of Spark's JVM; the broker's is another."""
     for entry in Path("/proc").glob("[0-9]*"):

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from held import open_files
+from held import event_polls, open_files, threads_named
 from ordinary_use import OrdinaryUse
 from stalled import growth_by_stalled_clients
 
@@ -75,6 +75,29 @@ def test_push_queries_leave_no_open_files(scene):
     before = look(3)
     # Each had left four files for each partition.
     scene.wait(lambda: look(8), lambda after: after <= before + 10, patience=30)
+
+
+def test_push_queries_with_state_leave_nothing_open(scene):
+    """Spark starts a Python process for each. It had left a selector, which is three open files,
+    and a thread. (RocksDB's files of a query stay for a minute.)"""
+    scene.topic("counted", partitions=2)
+    scene.sql(
+        "CREATE STREAM COUNTED (ID STRING KEY, N INT) "
+        "WITH (KAFKA_TOPIC='counted', VALUE_FORMAT='JSON');"
+        + "".join(f"INSERT INTO COUNTED VALUES ('k{i}', {i});" for i in range(10))
+    )
+    counts = "SELECT ID, COUNT(*) FROM COUNTED GROUP BY ID EMIT CHANGES LIMIT 3;"
+
+    def look(times):
+        for _ in range(times):
+            assert len(scene.push(counts, 3)) == 3
+        server = os.getpid()
+        return event_polls(server), threads_named(server, "Idle Worker Monitor")
+
+    polls, threads = look(3)
+    after = look(12)
+    print(f"selectors: {polls}, then {after[0]}; threads: {threads}, then {after[1]}")
+    assert after[0] <= polls + 4 and after[1] <= threads + 1
 
 
 def test_an_ordinary_evening_in_brief(scene):

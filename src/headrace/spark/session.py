@@ -24,7 +24,7 @@ from headrace.spark.bucket import DEFAULT_BUCKETS
 from headrace.spark.durable import FILE_MANAGER, FILE_SYSTEM, durable_jar
 from headrace.spark.forks import forking_path
 from headrace.spark.hope import BATCH_BYTES, BATCH_ROWS, BYTES_SETTING
-from headrace.spark.java import java_jar, register
+from headrace.spark.java import SELECTORS, java_jar, register
 from headrace.spark.lookups import know_classes
 from headrace.spark.package import DIRECTORY, write_package
 from headrace.spark.pools import ALLOCATIONS
@@ -183,6 +183,7 @@ def start_session(
         "spark.local.dir": str(work_dir / "tmp"),
         _DRIVER_JAVA: (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={work_dir} "
+            f"-Djava.nio.channels.spi.SelectorProvider={SELECTORS} "
             f"-Djava.net.preferIPv6Addresses=false {_JAVA_OPTIONS}"
         ),
         "spark.scheduler.allocation.file": pools.as_uri(),

@@ -1,4 +1,4 @@
-"""What needs Java: regular expressions of users in bounds.
+"""What needs Java: regular expressions of users in bounds, and files that Spark forgets to close.
 
 Java's regular expressions go back over a text as often as it takes, and nothing interrupts them:
 one record could hold a core for ever (docs/design/0005-regular-expressions.md).
@@ -20,6 +20,9 @@ from headrace.functions.bounded import (
     BOUNDED_SPLIT,
 )
 from headrace.spark.compiled import compiled_jar
+
+# For `java.nio.channels.spi.SelectorProvider`, of the driver.
+SELECTORS = "headrace.SweptSelectors"
 
 
 def _answer(value: DataType) -> StructType:
