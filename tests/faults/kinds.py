@@ -60,7 +60,8 @@ def _server(campaign: Campaign) -> str:
 def _jvm(campaign: Campaign) -> str:
     campaign.server.scene().close()
     jvm = campaign.wait(lambda: jvm_of(campaign.server.pid))
-    os.kill(jvm, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.kill(jvm, signal.SIGKILL)
     return f"process {jvm}"
 
 
@@ -104,12 +105,14 @@ def _frozen_server(campaign: Campaign) -> str:
     seconds, everything = campaign.chance.triangular(12, 60, 12), campaign.chance.random() < 0.5
     stop = os.killpg if everything else os.kill
     pid = old.pid
-    stop(pid, signal.SIGSTOP)
+    with suppress(ProcessLookupError):  # it has ended by itself, and a new one starts
+        stop(pid, signal.SIGSTOP)
     try:
         campaign.server = new
         time.sleep(seconds)
     finally:
-        stop(pid, signal.SIGCONT)
+        with suppress(ProcessLookupError):
+            stop(pid, signal.SIGCONT)
     campaign.later(0, lambda: campaign.leave(old))
     return f"{seconds:.0f} s, {'with its JVM' if everything else 'alone'}"
 
@@ -133,7 +136,7 @@ def _pause(campaign: Campaign) -> str:
 
 @fault("partitions", "Partitions added")
 def _partitions(campaign: Campaign) -> str:
-    total = len(campaign.admin.end_offsets("spread")) + 1
+    total = len(campaign.wait(lambda: campaign.ends("spread"))) + 1
     campaign.admin.add_partitions("spread", total)
     return f"now {total}"
 
