@@ -221,14 +221,15 @@ def _integral(op: str, left: Column, right: Column) -> Fallible:
 
 
 def _floating(op: str, left: Column, right: Column) -> Fallible:
+    """Spark gives null for zero on the right; Java gives an infinity or NaN. The left side is named
+    once: each time more would double a chain of divisions."""
+    at_zero = right == 0
     if op == "/":
-        # Spark gives null for x / 0; Java gives an infinity or NaN.
-        infinity = F.when(left > 0, F.lit(float("inf"))).when(left < 0, F.lit(float("-inf")))
-        at_zero = F.when(left.isNotNull(), F.coalesce(infinity, F.lit(float("nan"))))
-        return Fallible(F.when(right == 0, at_zero).otherwise(left / right))
+        # What is divided by zero is what is multiplied by infinity.
+        dividend = left * F.when(at_zero, F.lit(float("inf"))).otherwise(F.lit(1.0))
+        return Fallible(dividend / F.when(at_zero, F.lit(1.0)).otherwise(right))
     if op == "%":
-        at_zero = F.when(left.isNotNull(), F.lit(float("nan")))
-        return Fallible(F.when(right == 0, at_zero).otherwise(left % right))
+        return Fallible(left % F.when(at_zero, F.lit(float("nan"))).otherwise(right))
     return Fallible(_PLAIN[op](left, right))
 
 
