@@ -74,9 +74,9 @@ def launch_options(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     # Brings Spark along; `--help` need not wait for it.
     from headrace.server.launch import LaunchOptions
-    from headrace.server.run import serve
+    from headrace.server.run import end_soon, serve
 
-    return serve(LaunchOptions(**launch_options(args)), again=command_line)
+    return end_soon(serve(LaunchOptions(**launch_options(args)), again=command_line))
 
 
 def command_line(addresses: Mapping[str, str]) -> list[str]:

@@ -14,6 +14,7 @@ from headrace.catalog.catalog import Catalog
 from headrace.catalog.commands import Command, CommandLog, Entry, OutcomeUnknownError, Unreadable
 from headrace.engine import processing_log, telling, waiting
 from headrace.engine.changes import Change, Intent, Nothing, is_change, plan_change
+from headrace.engine.closing import Closing
 from headrace.engine.following import Following
 from headrace.engine.health import HealthWatch
 from headrace.engine.heartbeat import Heartbeat, beats_topic
@@ -73,6 +74,8 @@ LOG = logging.getLogger(__name__)
 ATTEMPTS = 20
 # How long a statement's answer waits for the server that runs the queries.
 HOLDER_SECONDS = 10.0
+# How long a server that ends waits for its parts.
+CLOSE_SECONDS = 8.0
 
 
 class Engine:
@@ -188,17 +191,18 @@ class Engine:
         self._lost(reason)
 
     def close(self) -> None:
-        self.watch.close()
-        self._stall_watch.close()
-        self.pushes.close()
-        self.tails.close()
-        self.inserts.close()
-        self._following.close()
-        self._topic_watch.close()
-        self.queries.close()
-        self.heartbeat.close()
-        self.processing_log.close()
-        self.log.close()
+        """Ends in seconds, also if Kafka does not answer. Nothing is lost by that: what counts is
+        in Kafka, and queries go on from their checkpoints."""
+        closing = Closing(CLOSE_SECONDS)
+        for part in (self.watch, self._stall_watch, self.pushes, self.tails, self.inserts):
+            closing.close(part)
+        closing.close(self._following)
+        closing.close(self._topic_watch)
+        # No goodbye while queries may run here: others wait until the lease has lapsed.
+        if closing.close(self.queries):
+            closing.close(self.heartbeat)
+        closing.close(self.processing_log)
+        closing.close(self.log)
         self._identity.release()
 
     # ------------------------------------------------------------------ with other servers

@@ -199,6 +199,8 @@ class QueryKeeper:
 
     def activate(self, switch: DeadMansSwitch, seconds: float) -> None:
         """Starts every query. `switch` stops them unless it is told otherwise in time."""
+        if self.thread.stopping.is_set():
+            return
         with self._switching:
             self._switch = switch
             switch.arm(seconds)

@@ -33,6 +33,8 @@ STARTS = "HEADRACE_STARTED_ANEW"
 LOOK_SECONDS = 0.5
 # How long a server whose JVM is gone has to let go of its other parts.
 LEAVE_SECONDS = 20.0
+# How long a process that is done waits for threads that are not.
+LAST_SECONDS = 3.0
 
 # The command line by which the same server starts again, of the addresses that it has now.
 Again = Callable[[Mapping[str, str]], Sequence[str]]
@@ -99,6 +101,15 @@ def await_event(event: threading.Event) -> None:
     wake it."""
     while not event.wait(LOOK_SECONDS):
         pass
+
+
+def end_soon(status: int) -> int:
+    """The status with which this process ends, now that all is done. Python waits for its threads,
+    and one of those may wait for a Kafka that is gone: it is not waited for."""
+    last = threading.Timer(LAST_SECONDS, os._exit, [status])
+    last.daemon = True
+    last.start()
+    return status
 
 
 def _leave(server: RunningServer) -> None:
