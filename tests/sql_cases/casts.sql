@@ -1,6 +1,19 @@
 -- CAST between all types that have one. What cannot be converted is null, and leaves an entry in
 -- the processing log; a cast that does not exist is refused with the statement.
 
+--@test: integers to other types
+CREATE STREAM counts (id STRING KEY, n INT)
+  WITH (kafka_topic='counts', value_format='JSON', wrap_single_values=true);
+CREATE STREAM converted AS
+  SELECT id, CAST(n AS BIGINT) AS b, CAST(n AS DOUBLE) AS d, CAST(n AS DECIMAL(6, 2)) AS e, CAST(n AS STRING) AS s
+  FROM counts;
+ASSERT STREAM converted (id STRING KEY, b BIGINT, d DOUBLE, e DECIMAL(6, 2), s STRING)
+  WITH (kafka_topic='CONVERTED', value_format='JSON', wrap_single_values=true);
+INSERT INTO counts VALUES ('1', -42);
+INSERT INTO counts (id) VALUES ('2');
+ASSERT VALUES converted VALUES ('1', -42, -42.0, -42.00, '-42');
+ASSERT VALUES converted VALUES ('2', NULL, NULL, NULL, NULL);
+
 --@test: a number with more digits than the decimal has is null
 CREATE STREAM counts (id STRING KEY, n INT, x DOUBLE, e DECIMAL(8, 3), t STRING)
   WITH (kafka_topic='counts', value_format='JSON');

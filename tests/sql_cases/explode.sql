@@ -41,3 +41,12 @@ CREATE STREAM prices AS SELECT id, EXPLODE(lines)->item AS item, EXPLODE(lines)-
 INSERT INTO carts VALUES ('c1', ARRAY[STRUCT(item := 'pear', price := 4), STRUCT(item := 'fig', price := 1)]);
 ASSERT VALUES prices VALUES ('c1', 'pear', 5);
 ASSERT VALUES prices VALUES ('c1', 'fig', 2);
+
+--@test: CUBE_EXPLODE makes all combinations of values and nulls
+CREATE STREAM sales (id STRING KEY, city STRING, item STRING) WITH (kafka_topic='sales', value_format='JSON');
+CREATE STREAM cubes AS SELECT id, CUBE_EXPLODE(ARRAY[city, item]) AS cell FROM sales;
+INSERT INTO sales VALUES ('s1', 'Bern', 'fig');
+ASSERT VALUES cubes VALUES ('s1', ARRAY[CAST(NULL AS STRING), NULL]);
+ASSERT VALUES cubes VALUES ('s1', ARRAY[NULL, 'fig']);
+ASSERT VALUES cubes VALUES ('s1', ARRAY['Bern', NULL]);
+ASSERT VALUES cubes VALUES ('s1', ARRAY['Bern', 'fig']);

@@ -1,6 +1,16 @@
 -- Functions in common use, on ordinary values, nulls and edges. Each function has examples of its own
 -- beside its declaration.
 
+--@test: case, length and white space
+CREATE STREAM names (id STRING KEY, name STRING)
+  WITH (kafka_topic='names', value_format='JSON', wrap_single_values=true);
+CREATE STREAM done AS
+  SELECT id, UCASE(name) AS u, LCASE(name) AS l, INITCAP(name) AS i, LEN(name) AS n, TRIM(name) AS t FROM names;
+INSERT INTO names VALUES ('1', 'ada  LOVELACE ');
+INSERT INTO names (id) VALUES ('2');
+ASSERT VALUES done VALUES ('1', 'ADA  LOVELACE ', 'ada  lovelace ', 'Ada  Lovelace ', 14, 'ada  LOVELACE');
+ASSERT VALUES done VALUES ('2', NULL, NULL, NULL, NULL, NULL);
+
 --@test: SUBSTRING counts from 1, and from the end if negative
 CREATE STREAM codes (id STRING KEY, code STRING) WITH (kafka_topic='codes', value_format='JSON');
 CREATE STREAM done AS

@@ -118,6 +118,15 @@ INSERT INTO items VALUES ('i2', 1, 3, 1.01, 1.5);
 ASSERT VALUES compared VALUES ('i1', TRUE, FALSE, TRUE, FALSE, FALSE);
 ASSERT VALUES compared VALUES ('i2', FALSE, TRUE, FALSE, TRUE, TRUE);
 
+--@test: a comparison with null is false, and its negation true
+CREATE STREAM orders (id STRING KEY, quantity INT)
+  WITH (kafka_topic='orders', value_format='JSON', wrap_single_values=true);
+CREATE STREAM compared AS SELECT id, quantity > 5 AS large, NOT (quantity > 5) AS other FROM orders;
+INSERT INTO orders (id) VALUES ('o1');
+INSERT INTO orders VALUES ('o2', 6);
+ASSERT VALUES compared VALUES ('o1', FALSE, TRUE);
+ASSERT VALUES compared VALUES ('o2', TRUE, FALSE);
+
 --@test: strings are compared letter by letter, capitals first
 CREATE STREAM cities (id STRING KEY, a STRING, b STRING) WITH (kafka_topic='cities', value_format='JSON');
 CREATE STREAM compared AS SELECT id, a < b AS before, a = b AS same, a >= b AS behind FROM cities;

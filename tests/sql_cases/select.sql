@@ -90,6 +90,17 @@ ASSERT STREAM csv (id STRING KEY, item STRING, quantity INT) WITH (kafka_topic='
 INSERT INTO orders VALUES ('o1', 'pear', 3);
 ASSERT VALUES raw VALUES ('o1', 'pear,3');
 
+--@test: a record without a value passes a projection as it is, and no filter
+CREATE STREAM orders (id STRING KEY, item STRING, quantity INT) WITH (kafka_topic='orders', value_format='JSON');
+CREATE STREAM raw (id STRING KEY, line STRING) WITH (kafka_topic='orders', value_format='KAFKA');
+CREATE STREAM copies AS SELECT * FROM orders;
+CREATE STREAM chosen AS SELECT * FROM orders WHERE quantity IS NULL OR quantity > 0;
+INSERT INTO raw (id) VALUES ('o1');
+INSERT INTO orders VALUES ('o2', 'pear', 3);
+ASSERT NULL VALUES copies (id) KEY ('o1');
+ASSERT VALUES copies VALUES ('o2', 'pear', 3);
+ASSERT VALUES chosen VALUES ('o2', 'pear', 3);
+
 --@test: AND and OR do not evaluate what cannot change the result
 CREATE STREAM trips (id STRING KEY, km INT, duration INT) WITH (kafka_topic='trips', value_format='JSON');
 CREATE STREAM fast AS SELECT id, duration = 0 OR km / duration > 50 AS odd FROM trips

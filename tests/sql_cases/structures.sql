@@ -22,6 +22,15 @@ ASSERT VALUES stops VALUES ('r3', NULL, 2);
 ASSERT VALUES stops VALUES ('r4', NULL, NULL);
 ASSERT VALUES stops VALUES ('r5', 'Basel', 2);
 
+--@test: a map has null for a key that it lacks
+CREATE STREAM shelves (id STRING KEY, stock MAP<STRING, INT>)
+  WITH (kafka_topic='shelves', value_format='JSON', wrap_single_values=true);
+CREATE STREAM fruit AS SELECT id, stock['apple'] AS apples, stock['pear'] AS pears FROM shelves;
+INSERT INTO shelves VALUES ('s1', MAP('apple' := 3, 'plum' := 4));
+INSERT INTO shelves VALUES ('s2', NULL);
+ASSERT VALUES fruit VALUES ('s1', 3, NULL);
+ASSERT VALUES fruit VALUES ('s2', NULL, NULL);
+
 --@test: the key of a map may be computed
 CREATE STREAM shelves (id STRING KEY, wanted STRING, stock MAP<STRING, INT>)
   WITH (kafka_topic='shelves', value_format='JSON');
