@@ -56,7 +56,7 @@ def test_a_process_that_works_without_pause_is_not_frozen():
 FROZEN = """
 import sys
 from headrace.spark.awake import Awake
-awake = Awake(0.5, 0.1)
+awake = Awake(3, 0.1)
 began = awake.begin()
 for line in sys.stdin:
     awake.check(began)
@@ -77,7 +77,7 @@ def test_a_process_is_stopped_and_goes_on():
         process.stdin.flush()
         assert process.stdout.readline() == "one\n"
         os.kill(process.pid, signal.SIGSTOP)
-        time.sleep(1.5)
+        time.sleep(4)  # longer than it may be frozen
         os.kill(process.pid, signal.SIGCONT)
         told, failed = process.communicate("two\n", timeout=20)
     assert told == "" and "FrozenError" in failed
