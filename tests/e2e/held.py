@@ -9,10 +9,16 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from java_process import live_mib
+
 
 @dataclass(frozen=True)
 class Held:
-    """What a server and its Spark's JVM hold at a moment; memory and disk in MiB."""
+    """What a server and its Spark's JVM hold at a moment; memory and disk in MiB.
+
+    What the JVM has of the system grows until its heap's limit, whatever it holds; so what is left
+    after a garbage collection is told too.
+    """
 
     server_threads: int
     server_files: int
@@ -20,6 +26,7 @@ class Held:
     jvm_threads: int
     jvm_files: int
     jvm_mib: int
+    jvm_live_mib: int
     disk_mib: int
 
     @staticmethod
@@ -32,6 +39,7 @@ class Held:
             _threads(jvm),
             _files(jvm),
             _resident(jvm),
+            live_mib(jvm),
             sum(f.lstat().st_blocks for f in _walk(directory)) // 2048,
         )
 

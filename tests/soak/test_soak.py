@@ -50,6 +50,7 @@ def test_an_ordinary_evening(tmp_path):
     assert last.server_mib <= first.server_mib + 100
     assert last.jvm_threads <= first.jvm_threads + 60  # Spark's pools fill when it cleans up
     assert last.jvm_files <= first.jvm_files + 60
+    assert last.jvm_live_mib <= first.jvm_live_mib + 40
     assert last.jvm_mib <= first.jvm_mib + 300
     assert last.disk_mib <= first.disk_mib + 200
 

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 # So many bytes of a task go without a file; and so many are handed on at a time.
 CARRIED_BYTES = 64 * 1024
-CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES = 64 * 1024
 
 _SCHEMA = "rows binary, file string, size bigint"
 _Batches = Iterator[pa.RecordBatch]

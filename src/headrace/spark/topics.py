@@ -14,12 +14,16 @@ Offsets = Mapping[int, int]
 # Spark's source passes everything that begins with `kafka.` to the Java consumer.
 _PASSED = ("security.", "ssl.", "sasl.", "client.", "max.partition.", "fetch.", "request.")
 
+# What a consumer of a passing query fetches ahead of each partition. Kafka's default is 1 MiB.
+PASSING_FETCH_BYTES = 256 * 1024
+
 
 def consumer_options(
     settings: Mapping[str, str], read_committed: bool = False, *, passing: bool = False
 ) -> dict[str, str]:
     """`passing`: for a query that comes and goes. Those use one another's consumers: Spark keeps
-    each for minutes, with its connections, for whoever has the same group."""
+    each for minutes, with its connections and what it fetched ahead, for whoever has the same
+    group. There may be hundreds, whose clients read slowly or not at all."""
     options = {
         f"kafka.{name}": value
         for name, value in settings.items()
@@ -31,6 +35,7 @@ def consumer_options(
         options["kafka.isolation.level"] = "read_committed"
     if passing:
         told = json.dumps(options, sort_keys=True).encode()
+        options.setdefault("kafka.max.partition.fetch.bytes", str(PASSING_FETCH_BYTES))
         options["kafka.group.id"] = f"headrace-answers-{hashlib.sha256(told).hexdigest()[:12]}"
     return options
 
