@@ -62,10 +62,13 @@ class OrdinaryUse:
             *(record({"TOWN": f"town-{i % 7}", "AGE": i % 90}, f"user-{i}") for i in range(USERS)),
         )
         self._scene.sql(_STATEMENTS)
-        first = {"PAGE": "page-0", "AMOUNT": 99}  # large, and of somebody whose town is known
-        self._scene.write("clicks", record(first, "user-1", at=int(time.time() * 1000)))
-        for topic in ("PER_USER", "PER_PAGE", "PLACED", "SHOUTED"):
-            self._scene.records(topic, 1)  # everybody finds queries that run
+        self._scene.wait(self._first_rows, all)  # everybody finds queries that run
+
+    def _first_rows(self) -> list[bool]:
+        large = {"PAGE": "page-0", "AMOUNT": 99}
+        self._scene.write("clicks", record(large, "user-1", at=int(time.time() * 1000)))
+        topics = ("PER_USER", "PER_PAGE", "PLACED", "SHOUTED")
+        return [bool(self._scene.all(topic)) for topic in topics]
 
     def await_rounds(self, count: int) -> None:
         """Until so many more of each kind of question were answered."""
