@@ -25,7 +25,7 @@ def live_mib(process: int) -> int:
 def _ask(process: int, command: str) -> str:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
-        connection.connect(str(_door(process)))
+        connection.connect(str(_socket(process)))
         words = ("1", "jcmd", command, "", "")  # the protocol's version, and three arguments
         connection.sendall(b"".join(word.encode() + b"\0" for word in words))
         pieces = list(iter(lambda: connection.recv(65536), b""))
@@ -34,18 +34,18 @@ def _ask(process: int, command: str) -> str:
     return answer
 
 
-def _door(process: int) -> Path:
+def _socket(process: int) -> Path:
     """The socket on which it answers, once it was asked to open one."""
-    door = Path(f"/proc/{process}/root/tmp/.java_pid{process}")
-    if not door.exists():
+    path = Path(f"/tmp/.java_pid{process}")
+    if not path.exists():
         request = Path(f"/proc/{process}/cwd/.attach_pid{process}")
         request.touch()
         try:
             os.kill(process, signal.SIGQUIT)
             deadline = time.monotonic() + _PATIENCE
-            while not door.exists():
+            while not path.exists():
                 assert time.monotonic() < deadline, f"process {process} does not let us attach"
                 time.sleep(0.05)
         finally:
             request.unlink()
-    return door
+    return path

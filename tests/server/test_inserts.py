@@ -1,13 +1,12 @@
 """`/inserts-stream`: acknowledgements in order, errors by row, both directions at once."""
 
 import json
-import socket
 import time
 from decimal import Decimal
 
-import h2.connection
 import h2.events
 import pytest
+from inserts_stream import inserts_stream
 
 TARGET = b'{"target": "S", "properties": {"a": "b"}}\n'
 
@@ -76,31 +75,19 @@ def test_unknown_target(http, engine):
 
 
 def test_acknowledgements_come_while_rows_are_still_sent(engine, url):
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as link:
-        connection = h2.connection.H2Connection()
-        connection.initiate_connection()
-        headers = [
-            (":method", "POST"),
-            (":path", "/inserts-stream"),
-            (":scheme", "http"),
-            (":authority", "localhost"),
-        ]
-        connection.send_headers(1, headers)
+    with inserts_stream(url) as stream:
 
         def exchange(data):
-            connection.send_data(1, data)
-            link.sendall(connection.data_to_send())
+            stream.send(data)
             while True:
-                for event in connection.receive_data(link.recv(65535)):
+                for event in stream.receive():
                     if isinstance(event, h2.events.DataReceived) and event.data:
                         return json.loads(event.data)
 
-        connection.send_data(1, TARGET)
+        stream.send(TARGET)
         for n in range(3):
             assert exchange(b'{"ID": "x"}\n') == {"status": "ok", "seq": n}
-        connection.reset_stream(1)
-        link.sendall(connection.data_to_send())
+        stream.reset()
         assert engine.inserters[-1].closed.wait(2)
 
 

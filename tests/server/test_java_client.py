@@ -3,14 +3,13 @@ statements of a real one whose topics are pretended."""
 
 from __future__ import annotations
 
-import socket
 import threading
 
-import h2.connection
 import h2.events
 import httpx
 import pytest
 from fake_engine import FakeQuery
+from inserts_stream import inserts_stream
 from running import running
 
 from connect_worker import FILE, connect_worker
@@ -127,23 +126,11 @@ def test_inserts(java, engine):
 
 def test_the_head_of_an_answer_to_inserts_comes_before_the_first_row(engine, url):
     """The client subscribes to its rows when it has it."""
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as link:
-        connection = h2.connection.H2Connection()
-        connection.initiate_connection()
-        headers = [
-            (":method", "POST"),
-            (":path", "/inserts-stream"),
-            (":scheme", "http"),
-            (":authority", "localhost"),
-        ]
-        connection.send_headers(1, headers)
-        connection.send_data(1, b'{"target":"S"}\n')
-        link.sendall(connection.data_to_send())
+    with inserts_stream(url) as stream:
+        stream.send(b'{"target":"S"}\n')
         heads = []
         while not heads:
-            events = connection.receive_data(link.recv(65535))
-            heads = [e for e in events if isinstance(e, h2.events.ResponseReceived)]
+            heads = [e for e in stream.receive() if isinstance(e, h2.events.ResponseReceived)]
     assert (b":status", b"200") in heads[0].headers
 
 
