@@ -38,7 +38,7 @@ docs: .venv/.ready
 	  $(BIN)/headrace reference $$page > docs/$$page.md; \
 	done
 
-# Format, lint, types, layers, and the tests that need no JVM, in two processes: about a minute.
+# Format, lint, types, layers, and the tests that need no JVM, in two processes: about a minute and a half.
 check: .venv/.ready
 	@$(BIN)/ruff format --check --quiet --no-cache src tests
 	@$(BIN)/ruff check --quiet --no-cache src tests

@@ -167,11 +167,7 @@ def _create(statement: ast.CreateSource, catalog: Catalog, intent: Intent) -> Ch
     command = CommandId(kind, statement.name, "create")
     existing = catalog.source(statement.name)
     if existing is not None and statement.if_not_exists:
-        why = (
-            f"Cannot add {kind} `{statement.name}`: A {_kind(existing)} with the same name already "
-            "exists."
-        )
-        return _nothing(command, statement, catalog, intent, why, Nothing.WARNING)
+        return _not_added(command, statement, catalog, intent, existing)
     source = plan_create_source(statement, catalog, intent.settings)
     if existing is not None:
         if not statement.or_replace:
@@ -217,11 +213,7 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
     command = CommandId(kind, statement.name, "create")
     existing = catalog.source(statement.name)
     if existing is not None and statement.if_not_exists:
-        why = (
-            f"Cannot add {kind} `{statement.name}`: A {_kind(existing)} with the same name already "
-            "exists."
-        )
-        return _nothing(command, statement, catalog, intent, why, Nothing.WARNING)
+        return _not_added(command, statement, catalog, intent, existing)
     planned = plan_create_as(statement, catalog, intent.settings)
     assert planned.sink is not None
     sink = replace(planned.sink, statement=intent.text)
@@ -437,6 +429,20 @@ def _alter_system(statement: ast.AlterSystem, catalog: Catalog, intent: Intent) 
         alters=(name, value),
         settings=intent.settings,
     )
+
+
+def _not_added(
+    command: CommandId,
+    statement: ast.CreateSource | ast.CreateAsSelect,
+    catalog: Catalog,
+    intent: Intent,
+    existing: Source,
+) -> Change:
+    why = (
+        f"Cannot add {command.type} `{statement.name}`: A {_kind(existing)} with the same "
+        "name already exists."
+    )
+    return _nothing(command, statement, catalog, intent, why, Nothing.WARNING)
 
 
 def _nothing(
