@@ -8,8 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup run demo docs check test test-kills test-faults test-soak test-cluster bench bench-quick format conformance conformance-sample clean
 
 setup: .venv/.ready
-	@$(BIN)/python -m headrace.topics.jars
-	@$(BIN)/python -m headrace.spark.durable
+	@$(BIN)/python -m headrace.kafka.jars
+	@$(BIN)/python -m headrace.spark.runtime.durable
 
 .venv/.ready: pyproject.toml constraints.txt
 	@echo "Setting up .venv"
@@ -38,12 +38,13 @@ docs: .venv/.ready
 	  $(BIN)/headrace reference $$page > docs/$$page.md; \
 	done
 
-# Format, lint, types, layers, and the tests that need no JVM, in two processes: about a minute and a half.
+# Format, lint, types, layers, unused code, and the tests that need no JVM, in two processes: about a minute.
 check: .venv/.ready
 	@$(BIN)/ruff format --check --quiet --no-cache src tests
 	@$(BIN)/ruff check --quiet --no-cache src tests
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/vulture
 	@$(BIN)/pytest -q -m "not heavy" -n 2 --dist worksteal
 
 # Servers killed at random. `make test` kills a few; `make test-kills` many, for many minutes (the
@@ -51,28 +52,52 @@ check: .venv/.ready
 KILL_TESTS := tests/e2e/test_exactly_once.py tests/e2e/test_state_recovery.py
 
 # Tests on a real broker and a real Spark. One process for each part: a process has one JVM, and
-# the parts want theirs set up differently. Some are content with one server for all of them.
+# the parts want theirs set up differently. `tests/test_parts.py` says that no test is in none of
+# them, or in two. Some are content with one server for all of them.
 TOGETHER := tests/engine $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns processing_log \
   single_field_examples single_field_keys single_fields_matrix \
-  corrupted_records every_door answers_clients hopeful_queries windowed_joins two_ways coalesced_tables \
-  doors migrations replaced_query replayed_batch state_refused changed_topics single_field_choices \
-  power_cuts thread_deaths)
-PARTS := $(filter-out $(TOGETHER) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
-  $(addprefix tests/,formats functions kernels testing)
-# These have no Spark at all.
-SPARKLESS := $(addprefix tests/,cli plan topics)
+  corrupted_records entry_points answers answers_clients optimistic_decoding windowed_joins two_ways \
+  coalesced_tables bad_requests migrations replaced_query replayed_batch state_refused \
+  changed_topics single_field_choices power_cuts thread_deaths)
+# These share another, which has nothing else to do: they look at what it holds and how it answers.
+LOOKED_AT := $(patsubst %,tests/e2e/test_%.py,terminal_session answers_soak fairness \
+  answers_under_load page)
+# These look at how long it takes until all is as before.
+TIMED := $(patsubst %,tests/e2e/test_%.py,component_deaths several_servers)
+# No part besides those looks at times: two of the others run at once.
+SINGLE := $(filter-out $(TOGETHER) $(LOOKED_AT) $(TIMED) $(KILL_TESTS),$(wildcard tests/e2e/test_*.py)) \
+  $(addprefix tests/,formats functions spark testing)
+BESIDE := $(addprefix part/,together kills sparkless $(SINGLE)) conformance-sample
+ALONE := $(addprefix part/,looked_at $(TIMED) faults)
 # What fails runs once more, with the same seed (SEED=… chooses it), and is told as FLAKY if it then
-# passes; in CI it has to be listed in tests/flaky.toml.
-HEAVY := $(BIN)/python tests/flaky.py
+# passes; in CI it has to be listed in tests/flaky.toml. Java's quick compiler alone: what a test does
+# is over before the other one's code would pay, and that one would take half of the machine.
+HEAVY := SPARK_SUBMIT_OPTS=-XX:TieredStopAtLevel=1 $(BIN)/python tests/flaky.py
 
 test: setup check
-	@$(MAKE) --no-print-directory conformance-sample
 	@$(HEAVY) forget
-	@$(HEAVY) run $(SPARKLESS)
-	@$(HEAVY) run $(TOGETHER)
-	@for part in $(PARTS); do $(HEAVY) run $$part || exit 1; done
-	@$(HEAVY) run -k brief $(KILL_TESTS) tests/faults
+	@$(MAKE) --no-print-directory --jobs 2 $(BESIDE)
+	@$(MAKE) --no-print-directory --jobs 1 $(ALONE)
 	@$(HEAVY) verdict
+
+part/together:
+	@$(HEAVY) run $(TOGETHER)
+
+part/looked_at:
+	@$(HEAVY) run $(LOOKED_AT)
+
+part/kills:
+	@$(HEAVY) run -k brief $(KILL_TESTS)
+
+part/faults:
+	@$(HEAVY) run -k brief tests/faults
+
+# These have no Spark at all.
+part/sparkless:
+	@$(HEAVY) run $(addprefix tests/,cli plan kafka registry)
+
+part/%:
+	@$(HEAVY) run $*
 
 test-kills: setup
 	@$(BIN)/pytest -m heavy -k "not brief" $(KILL_TESTS)

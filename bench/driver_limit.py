@@ -15,22 +15,22 @@ import time
 from pathlib import Path
 from typing import Any
 
-from headrace.bench.ground import Ground, ground, position
+from headrace.bench.bench_server import BenchServer, bench_server, position
 from headrace.bench.jobs import Size
 from headrace.bench.processes import percent_of_core
-from headrace.bench.workloads.queries import KINDS, MANY, NAMES, SMALL
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.bench.workloads.many_queries import KINDS, MANY, NAMES, SMALL
+from headrace.kafka.records import NewRecord, RecordWriter
 
 QUERIES, STEP = 100, 25
 IDLE_SECONDS, PATIENCE_SECONDS = 5, 60
 
 
-def start(at: Ground, numbers: range, many: str, names: str) -> None:
+def start(at: BenchServer, numbers: range, many: str, names: str) -> None:
     for i in numbers:
         at.create(KINDS[i % len(KINDS)].format(i=i, j=i + 1, many=many, names=names))
 
 
-def one_record(at: Ground, topic: str) -> float:
+def one_record(at: BenchServer, topic: str) -> float:
     """Seconds until every query has got through it."""
     with RecordWriter(at.kafka, linger_ms=0) as writer:
         writer.write(NewRecord(topic, *MANY.record(1)))
@@ -47,7 +47,7 @@ def one_record(at: Ground, topic: str) -> float:
     return time.monotonic() - began if not waiting else float("inf")
 
 
-def driver(at: Ground) -> dict[str, float]:
+def driver(at: BenchServer) -> dict[str, float]:
     """Of the driver's JVM: heap in use after a collection, memory of the process, threads."""
     jvm: Any = at.spark._jvm
     jvm.java.lang.System.gc()
@@ -64,7 +64,7 @@ def driver(at: Ground) -> dict[str, float]:
 def main() -> None:
     most = int(sys.argv[1]) if len(sys.argv) > 1 else QUERIES
     step = int(sys.argv[2]) if len(sys.argv) > 2 else STEP
-    with ground(lambda text: print(text, file=sys.stderr)) as at:
+    with bench_server(lambda text: print(text, file=sys.stderr)) as at:
         many, names = at.source(MANY, Size(SMALL)), at.source(NAMES, Size(SMALL))
         for first in range(0, most, step):
             count = min(first + step, most)

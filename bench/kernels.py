@@ -18,20 +18,23 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from headrace.spark.bucket import Input, apply_kernel, in_order_by
-from headrace.spark.kernels.aggregate import StreamAggregate, TimeWindow
-from headrace.spark.kernels.foreign_key_join import ForeignKeyJoin, References
-from headrace.spark.kernels.session import SessionAggregate, SessionWindow
-from headrace.spark.kernels.steps import Call
-from headrace.spark.kernels.stream_table_join import StreamTableJoin
-from headrace.spark.kernels.table_join import TableTableJoin
-from headrace.spark.session import start_session
-from headrace.topics.jars import ensure_jars
+from headrace.kafka.jars import ensure_jars
+from headrace.spark.runtime.session import start_session
+from headrace.spark.state.bucket import apply_kernel, in_order_by
+from headrace.spark.state.kernel_step import KernelInput, KernelStep
+from headrace.spark.state.kernels.aggregate import StreamAggregate, TimeWindow
+from headrace.spark.state.kernels.foreign_key_join import ForeignKeyJoin, References
+from headrace.spark.state.kernels.session_aggregate import SessionAggregate, SessionWindow
+from headrace.spark.state.kernels.steps import Call
+from headrace.spark.state.kernels.stream_table_join import StreamTableJoin
+from headrace.spark.state.kernels.table_join import TableTableJoin
 
 SCHEMA = "k string, v bigint, `$time` bigint, `$null` boolean, `$partition` int, `$offset` bigint"
-KEY = [StructField("k", StringType())]
+KEY = StructType([StructField("k", StringType())])
+COUNTED = StructType([StructField("n", LongType())])
+BOTH = StructType([StructField("lv", LongType()), StructField("rv", LongType())])
 
 
 # The step form of COUNT(*).
@@ -109,20 +112,17 @@ def run(frame: DataFrame, checkpoint: Path) -> list[dict[str, Any]]:
     ]
 
 
-def side(rows: DataFrame) -> Input:
-    return Input(rows, [F.col("k")], [F.col("v")])
+def side(rows: DataFrame) -> KernelInput:
+    return KernelInput(rows, [F.col("k")], [F.col("v")])
 
 
 def counting(rows: DataFrame, window: TimeWindow | None = None, **options: bool) -> DataFrame:
     spec = StreamAggregate((Call("COUNT", Count(), (0,)),), window=window, **options)
-    return apply_kernel([side(rows)], spec, KEY, [StructField("n", LongType())])
+    return apply_kernel(KernelStep(spec, KEY, COUNTED), [side(rows)])
 
 
 def joining(left: DataFrame, right: DataFrame) -> DataFrame:
-    values = [StructField("lv", LongType()), StructField("rv", LongType())]
-    return apply_kernel(
-        [side(left), side(right)], StreamTableJoin(True, 1), KEY, values, precedence=(1, 0)
-    )
+    return apply_kernel(KernelStep(StreamTableJoin(True, 1), KEY, BOTH), [side(left), side(right)])
 
 
 def report(name: str, batches: list[dict[str, Any]]) -> None:
@@ -165,7 +165,7 @@ def sessions(spark: SparkSession, work: Path) -> None:
     for _ in range(3):
         feed.add(300_000, 10_000, seconds=1)
     spec = SessionAggregate((Call("COUNT", Count(), (0,)),), SessionWindow.of(5_000, 10_000))
-    frame = apply_kernel([side(feed.rows())], spec, KEY, [StructField("n", LongType())])
+    frame = apply_kernel(KernelStep(spec, KEY, COUNTED), [side(feed.rows())])
     report("session windows, 10000 keys", run(frame, work / "c-sessions"))
 
 
@@ -175,18 +175,20 @@ def tables(spark: SparkSession, work: Path) -> None:
     right.add(10_000, 10_000, ordered=True)
     for _ in range(3):
         left.add(300_000, 10_000)
-    both = [StructField("lv", LongType()), StructField("rv", LongType())]
     inputs = [side(left.rows()), side(right.rows())]
-    joined = apply_kernel(inputs, TableTableJoin(1, 1, True, False), KEY, both)
+    joined = apply_kernel(KernelStep(TableTableJoin(1, 1, True, False), KEY, BOTH), inputs)
     report("table-table join, 10000 keys", run(joined, work / "c-tables"))
 
     foreign = F.concat(F.lit("key"), F.abs(F.hash("k")) % 10_000)
-    referring = Input(left.rows(), [F.col("k")], [foreign, F.col("v")])
-    message = [StructField("word", IntegerType()), StructField("id", StringType()), both[0]]
-    told = apply_kernel([referring], References(1, 1, 1, True), KEY, message)
-    messages = Input(told, [F.col("k")], [F.col(f.name) for f in message])
+    referring = KernelInput(left.rows(), [F.col("k")], [foreign, F.col("v")])
+    message = StructType.fromDDL("word int, id string, lv bigint")
+    told = apply_kernel(
+        KernelStep(References(1, 1, 1, True), KEY, message, placed=True), [referring]
+    )
+    messages = KernelInput(told, [F.col("k")], [F.col(f.name) for f in message])
     spec = ForeignKeyJoin(1, 1, True)
-    result = apply_kernel([messages, side(right.rows())], spec, KEY, both)
+    step = KernelStep(spec, KEY, BOTH, placed=True)
+    result = apply_kernel(step, [messages, side(right.rows())])
     frame = in_order_by(result, [F.col("k")])
     report("foreign-key join, 10000 keys", run(frame, work / "c-foreign"))
 

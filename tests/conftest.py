@@ -23,7 +23,7 @@ settings.load_profile("headrace")
 
 # The workers of the one JVM of a run import what any test ships to them.
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    [str(Path(__file__).parent / "kernels"), os.environ.get("PYTHONPATH", "")]
+    [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
 ).rstrip(os.pathsep)
 
 _SERVER = pytest.StashKey()
@@ -58,8 +58,8 @@ def seed():
 @pytest.fixture(scope="session")
 def server(tmp_path_factory, request):
     """A running server on free ports. It lives as long as tests want it, then makes room."""
+    from headrace.kafka.ports import free_port
     from headrace.server.launch import LaunchOptions, RunningServer
-    from headrace.topics.ports import free_port
 
     options = LaunchOptions(
         data_dir=tmp_path_factory.mktemp("server"),

@@ -70,7 +70,7 @@ def connect_worker():
             pass
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=http.serve_forever, daemon=True).start()
+    threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
     worker.settings = {"ksql.connect.url": f"http://127.0.0.1:{http.server_port}"}
     try:
         yield worker

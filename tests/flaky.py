@@ -90,8 +90,15 @@ def _tests(file: Path) -> set[str]:
 
 
 def _pytest(arguments: Sequence[str], seed: str, cache: str) -> int:
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "heavy", "-o", f"cache_dir={cache}"]
-    return subprocess.run([*command, *arguments], env={**os.environ, "SEED": seed}).returncode
+    """Prints a line for each test, and only whole lines: another part may run beside this one."""
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "heavy", "-o", f"cache_dir={cache}"]
+    with subprocess.Popen(
+        [*command, *arguments], env={**os.environ, "SEED": seed}, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+    return running.returncode
 
 
 def _failed(cache: str) -> set[str]:

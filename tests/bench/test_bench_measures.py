@@ -7,7 +7,7 @@ import pytest
 
 from headrace.bench.figures import HEADRACE, STREAMS, Absent, Samples
 from headrace.bench.measures import Run
-from headrace.bench.workloads import latency, queries
+from headrace.bench.workloads import latency, many_queries
 
 
 class Consumer:
@@ -52,7 +52,7 @@ def topic(monkeypatch):
     return topic
 
 
-class Ground:
+class BenchServer:
     def __init__(self, topic):
         self.kafka = SimpleNamespace(consumer=lambda **_: Consumer(topic))
         self.admin = SimpleNamespace(delete=lambda name: None)
@@ -81,7 +81,7 @@ class Side:
 
 
 def test_latencies_of_all_ways_and_sides(topic):
-    at = Ground(topic)
+    at = BenchServer(topic)
     sides = (Side(HEADRACE), Side(STREAMS, "no JDK"))
     run = Run(at, 1000, 3, sides, lambda text: None, pytest.fail)
     rows = {row.name: row for row in latency.MEASURES[0].run(run)}
@@ -107,4 +107,4 @@ def test_the_slowest_query_is_what_is_behind():
         admin=SimpleNamespace(end_offsets=lambda topic: {0: 10, 1: 5}),
         server=SimpleNamespace(engine=SimpleNamespace(queries=[query(10), query(7)])),
     )
-    assert queries._lag(at, "many") == 3
+    assert many_queries._lag(at, "many") == 3

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace.bench.compare import difference, fingerprint, plain_json, written
+from headrace.bench.bench_server import covers, reached
+from headrace.bench.compare import comparable_json, difference, fingerprint, written
 from headrace.bench.figures import SIDES
 from headrace.bench.flink import statements
-from headrace.bench.ground import covers, reached
 from headrace.bench.jobs import Size
-from headrace.bench.running import choose, families
 from headrace.bench.sides import spent
-from headrace.bench.workloads import JOBS, MEASURES, functions
+from headrace.bench.workload_runner import choose, families
+from headrace.bench.workloads import JOBS, MEASURES, functions, json_records
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
 from headrace.sql.parser import parse
@@ -45,6 +45,12 @@ def test_records_are_what_the_columns_say(job):
         if "JSON" in source.properties and value.startswith(b"{"):
             declared = {c.split()[0].upper() for c in source.columns.split(", ")[1:]}
             assert set(json.loads(value)) == declared - {"TRACE"}
+
+
+def test_json_records_have_ten_fields_of_which_some_are_read():
+    assert len(json_records.FIELDS) == 10
+    for count, read in json_records.READ.items():
+        assert len(set(read) & set(json_records.FIELDS)) == len(read) == count
 
 
 def test_a_warm_up_is_small_in_its_tables_too():
@@ -88,19 +94,27 @@ def test_every_function_resolves(call):
 def test_streams_are_equal_in_any_order_and_spelling():
     ours = [(b"a", b'{"X":1,"Y":2.0}'), (b"b", b'{"X":2}')]
     theirs = [(b"b", b'{"X": 2, "Y": null}'), (b"a", b'{"Y":2,"X":1}')]
-    assert difference(written(ours, False, plain_json), written(theirs, False, plain_json)) is None
+    assert (
+        difference(written(ours, False, comparable_json), written(theirs, False, comparable_json))
+        is None
+    )
 
 
 def test_streams_differ_by_how_often_a_record_is_there():
     once, twice = [(b"a", b"1")], [(b"a", b"1"), (b"a", b"1")]
-    found = difference(written(once, False, plain_json), written(twice, False, plain_json))
+    found = difference(
+        written(once, False, comparable_json), written(twice, False, comparable_json)
+    )
     assert found is not None and found.startswith("1 and 2 rows")
 
 
 def test_tables_are_equal_by_the_last_record_of_each_key():
     ours = [(b"a", b"1"), (b"b", b"9"), (b"a", b"3"), (b"b", None)]
     theirs = [(b"a", b"3")]
-    assert difference(written(ours, True, plain_json), written(theirs, True, plain_json)) is None
+    assert (
+        difference(written(ours, True, comparable_json), written(theirs, True, comparable_json))
+        is None
+    )
     assert difference(written(ours, True, bytes), written([(b"a", b"4")], True, bytes))
 
 

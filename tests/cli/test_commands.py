@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fake_server import running
 from headrace.cli.commands import COMMANDS
 from headrace.cli.main import main
-from headrace.cli.properties import parse_properties
+from headrace.cli.properties import read_properties
 from headrace.cli.start import configure, launch_options
+from headrace.model.errors import HeadraceError
 
 STREAMS = """
  Stream Name | Kafka Topic | Key Format | Value Format | Windowed
@@ -120,8 +122,6 @@ def test_unreachable_server(capsys):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
 def test_a_server_with_a_certificate_of_its_own(capsys, tmp_path):
-    from running import running
-
     from headrace.server.settings import Tls
 
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
@@ -182,7 +182,7 @@ def test_start_options(tmp_path):
             parse_start(wrong)
 
 
-def test_properties_files():
+def test_properties_files(tmp_path):
     text = """
     # a comment
     ! another
@@ -193,12 +193,27 @@ def test_properties_files():
     e = one,\\
         two
     f\\:g = x\\\\y\\u00e4
+    h = \\ud83d\\ude00\u2028and on
     """
-    assert parse_properties(text) == {
+    file = tmp_path / "a.properties"
+    file.write_text(text, encoding="utf-8")
+    assert read_properties(file) == {
         "a": "1",
         "b": "2",
         "c": "three words",
         "d": "",
         "e": "one,two",
         "f:g": "x\\yä",
+        "h": "😀\u2028and on",
     }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"a=\xff", "it is not UTF-8"), (b"a=\\u12x4", r"Invalid \\u escape sequence: \\u12x4")],
+)
+def test_properties_files_that_cannot_be_read(tmp_path, content, reason):
+    file = tmp_path / "a.properties"
+    file.write_bytes(content)
+    with pytest.raises(HeadraceError, match=f"Failed to read file: {file}: {reason}"):
+        read_properties(file)

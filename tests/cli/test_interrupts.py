@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from headrace.cli.interrupts import heeded, ignored
+from headrace.cli.interrupts import ignored, interruptible
 
 PATIENCE = 30
 
@@ -38,7 +38,7 @@ def test_one_that_ends_no_system_call(silence):
     def interrupt():
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), heeded(always=False):
+    with pytest.raises(KeyboardInterrupt), interruptible(always=False):
         threading.Timer(0.1, interrupt).start()
         assert os.read(silence, 1) != b"!"
 
@@ -49,14 +49,14 @@ def test_one_whose_exception_is_dropped(silence):
         def __del__(self):
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), heeded(always=False):
+    with pytest.raises(KeyboardInterrupt), interruptible(always=False):
         Finalized()
         assert os.read(silence, 1) != b"!"
 
 
 def test_more_of_them_do_not_disturb_the_cleaning_up():
     cleaned = False
-    with pytest.raises(KeyboardInterrupt), heeded(always=False):
+    with pytest.raises(KeyboardInterrupt), interruptible(always=False):
         try:
             signal.raise_signal(signal.SIGINT)
         finally:
@@ -67,9 +67,9 @@ def test_more_of_them_do_not_disturb_the_cleaning_up():
 
 def test_ignored_ones_stay_ignored_for_scripts_only():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with heeded(always=False):
+    with interruptible(always=False):
         signal.raise_signal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), heeded(always=True):
+    with pytest.raises(KeyboardInterrupt), interruptible(always=True):
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
@@ -78,7 +78,7 @@ def test_ignored_but_where_they_are_heeded():
     before = signal.getsignal(signal.SIGINT)
     with ignored():
         signal.raise_signal(signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt), heeded(always=True):
+        with pytest.raises(KeyboardInterrupt), interruptible(always=True):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) == before

@@ -8,9 +8,9 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from terminal import SOURCES, Terminal
 
-from headrace.cli.statements import is_complete
+from headrace.cli.statement_splitter import is_complete
+from terminal import SOURCES, Terminal
 
 # Processes in real terminals, with patience of seconds: not for a machine that is busy with others.
 pytestmark = pytest.mark.heavy
@@ -48,7 +48,9 @@ def test_statement_of_many_lines_in_colour(shell, engine):
     shell.enter("  AS SELECT * -- all;")
     shell.enter("  FROM S WHERE A = 'x;';")
     shell.expect("Stream created")
-    assert engine.requests[-1].text.split("\n")[2].strip() == "FROM S WHERE A = 'x;';"
+    # Completion may have asked for names meanwhile.
+    (statement,) = (r.text for r in engine.requests if r.text.startswith("CREATE STREAM X"))
+    assert statement.split("\n")[2].strip() == "FROM S WHERE A = 'x;';"
     assert "\x1b[0;34;1m" in shell.raw or "\x1b[0;1;34m" in shell.raw  # a keyword
     assert shell.process.poll() is None
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from headrace.cli.tables import StreamTable, fit, table
+from headrace.cli.text_tables import StreamTable, fit, table
 
 
 def test_wide_cells_are_wrapped():

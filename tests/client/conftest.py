@@ -1,14 +1,9 @@
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+from fake_server import running
 
 
 @pytest.fixture(scope="module")
 def server():
-    from running import running
-
     with running() as (engine, url):
         yield engine, url

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.request import urlopen
 
+from headrace.kafka.ports import free_port
 from server_process import eventually
-
-from headrace.topics.ports import free_port
 
 HOME = Path(find_spec("pyspark").origin).parent
 MASTER = "org.apache.spark.deploy.master.Master"

@@ -9,14 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from scene import Scene
-from server_process import ServerProcess, eventually
 from standalone import StandaloneCluster
 
 from headrace.cli.demo import NOON, demo_script, produce
-from headrace.spark.package import DIRECTORY
-from headrace.topics.ports import free_port
-from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import (
+    NewRecord,
+    Record,
+    RecordReader,
+    RecordWriter,
+)
+from headrace.spark.runtime.package import DIRECTORY
+from scene import Scene
+from server_process import ServerProcess, eventually
 
 pytestmark = pytest.mark.heavy
 

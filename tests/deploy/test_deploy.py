@@ -20,7 +20,7 @@ from headrace.cli.properties import read_properties
 from headrace.model.settings import Settings, is_secret
 from headrace.server.endpoints import ENDPOINTS
 from headrace.server.settings import ServerSettings
-from headrace.spark.package import DIRECTORY
+from headrace.spark.runtime.package import DIRECTORY
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -184,7 +184,10 @@ def test_the_image_is_made_of_what_is_there():
 def test_all_jars_are_part_of_the_image():
     """Its user cannot write where they lie."""
     text = (DEPLOY / "Dockerfile").read_text()
-    made = text.index("python -m headrace.topics.jars"), text.index("python -m headrace.spark.dur")
+    made = (
+        text.index("python -m headrace.kafka.jars"),
+        text.index("python -m headrace.spark.runtime.dur"),
+    )
     assert text.index("ENV HEADRACE_HOME") < min(made) and max(made) < text.index("USER 185")
 
 

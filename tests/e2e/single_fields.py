@@ -13,9 +13,14 @@ from functools import cache
 from typing import Any
 
 import httpx
-from scene import Scene
 
-from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
+from headrace.kafka.records import (
+    NewRecord,
+    Record,
+    RecordReader,
+    RecordWriter,
+)
+from scene import Scene
 
 AVRO_TYPES = {"INT": "int", "BIGINT": "long", "STRING": "string"}
 SETTINGS = {

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from google.protobuf.message_factory import GetMessageClass
 from ksqldb import KSQLdbClient
-from scene import record
 
-from headrace.formats import proto_text
+from headrace.schemas import protobuf
 from java_client import JavaClient
+from scene import record
 from websocket_client import Socket, query_path
 
 pytestmark = pytest.mark.heavy
@@ -139,7 +139,7 @@ def test_rows_in_protobuf(http, riders):
     answer = http.post("/query-stream", json=body, headers={"accept": PROTOBUF})
     assert answer.headers["content-type"] == PROTOBUF
     head, *rows, last = answer.json()
-    message = GetMessageClass(proto_text.parse(head["header"]["protoSchema"], {}).message())
+    message = GetMessageClass(protobuf.parse(head["header"]["protoSchema"], {}).message())
     found = [message.FromString(base64.b64decode(r["row"]["protobufBytes"])) for r in rows]
     assert [(m.PROFILEID, m.LATITUDE) for m in found][1] == ("18f4ea86", 37.3903)
     assert last == {"finalMessage": "Query Completed"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from scene import Scene
-from server_process import ServerProcess, eventually
 
 from headrace.client import Client, ClientError
-from headrace.topics.admin import TopicAdmin
-from headrace.topics.client import KafkaConnection
-from headrace.topics.ports import free_port
+from headrace.kafka.admin import TopicAdmin
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.ports import free_port
+from scene import Scene
+from server_process import ServerProcess, eventually
 
 pytestmark = pytest.mark.heavy
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import threading
-from pathlib import Path
 
 import pytest
-from held import event_polls, open_files, threads_named
-from ordinary_use import OrdinaryUse
-from stalled import growth_by_stalled_clients
 
 from headrace.client import Client
+from ordinary_use import OrdinaryUse
+from process_resources import event_polls, open_files, threads_named
+from stalled_clients import growth_by_stalled_clients
 
 pytestmark = pytest.mark.heavy
 
-sys.path.append(str(Path(__file__).parents[2] / "bench"))
-
 
 def test_careless_clients_leave_nothing(server):
-    from soak import prepare, soak
+    from careless_clients import prepare, soak
 
     with Client(server.url) as client:
         prepare(client)
-    count, before, after = soak(server, seconds=20, connections=200)
+    count, before, after = soak(server, seconds=10, connections=200)
     assert count > 500
     assert (after.pushes, after.streaming) == (0, before.streaming)
     # Pools grow to their size, each thread with a way into the JVM (75 at most): what leaked would

@@ -12,13 +12,13 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from server_process import eventually
 
 from api_requests import api_requests
 from headrace.client import Client
-from headrace.engine.waiting import BUFFERED_BYTES
-from headrace.topics.client import KafkaConnection
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.engine.queries.row_buffer import BUFFERED_BYTES
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.records import NewRecord, RecordWriter
+from server_process import eventually
 
 pytestmark = pytest.mark.heavy
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
-from scene import Scene, record
 
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.kafka.records import NewRecord, RecordWriter
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 

@@ -7,9 +7,9 @@ import random
 from itertools import count
 
 import pytest
-from scene import Scene, record
 
-from headrace.topics.records import RecordReader
+from headrace.kafka.records import RecordReader
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 

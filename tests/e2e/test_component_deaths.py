@@ -14,13 +14,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import NewRecord, RecordReader, RecordWriter
+from headrace.model.errors import HeadraceError
 from scene import Scene
 from server_process import ServerProcess, eventually
-
-from headrace.model.errors import HeadraceError
-from headrace.topics.client import KafkaConnection
-from headrace.topics.ports import free_port
-from headrace.topics.records import NewRecord, RecordReader, RecordWriter
 
 pytestmark = pytest.mark.heavy
 
@@ -151,15 +151,17 @@ def the_broker(ground: Ground) -> list[int]:
 
 
 def the_workers_daemon(ground: Ground) -> list[int]:
-    return ground.find("headrace.spark.workers", the_jvm(ground)[0])
+    return ground.find("headrace.spark.runtime.workers", the_jvm(ground)[0])
 
 
 def the_workers(ground: Ground) -> list[int]:
-    return [pid for d in the_workers_daemon(ground) for pid in ground.find("spark.workers", d)]
+    return [
+        pid for d in the_workers_daemon(ground) for pid in ground.find("spark.runtime.workers", d)
+    ]
 
 
 def the_fork_server(ground: Ground) -> list[int]:
-    return ground.find("headrace.spark.forks", ground.server.process.pid)
+    return ground.find("headrace.spark.internals.fork_server", ground.server.process.pid)
 
 
 # What dies, how, and the part that health calls unwell; None if it has nothing to tell.

@@ -8,6 +8,7 @@ import struct
 
 import fastavro
 import pytest
+
 from scene import Scene, record
 
 pytestmark = pytest.mark.heavy

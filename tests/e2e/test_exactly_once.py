@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
+
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import NewRecord, RecordReader, RecordWriter
 from scene import Scene
 from server_process import ServerProcess, batches, eventually, unfinished
-
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.ports import free_port
-from headrace.topics.records import NewRecord, RecordReader, RecordWriter
 
 pytestmark = pytest.mark.heavy
 

@@ -8,8 +8,8 @@ import json
 
 import pytest
 
-from headrace.spark.private import field
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.kafka.records import NewRecord, RecordWriter
+from headrace.spark.internals.java_objects import field
 
 pytestmark = pytest.mark.heavy
 

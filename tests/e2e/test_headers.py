@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from scene import record
 
 from headrace.client import ClientError
 from headrace.formats import FORMATS
+from scene import record
 
 pytestmark = pytest.mark.heavy
 
@@ -330,11 +330,11 @@ def test_inserting_into_the_other_columns_works(scene):
 
 def test_queries_of_a_time_before_header_columns_work_unchanged(scene, server, sources):
     """The command log of such a server names no setting about headers."""
-    from headrace.catalog.commands import Command, CommandLog
+    from headrace.catalog.command_log import Command, CommandLog
     from headrace.engine.engine import Engine
     from headrace.model.settings import Settings
 
-    world = replace(server.engine.world, settings=Settings({"ksql.service.id": "older_"}))
+    world = replace(server.engine.env, settings=Settings({"ksql.service.id": "older_"}))
     log = CommandLog(world.kafka, world.service_id)
     log.open()
     create = (
@@ -411,7 +411,7 @@ def test_with_headers_disabled_new_sources_are_refused_and_existing_ones_go_on(
     scene.topic("flagged")
     scene.write("flagged", record({"ID": 4}, key="d"))
     service = {"ksql.service.id": "flagged_"}
-    world = replace(server.engine.world, settings=Settings(service))
+    world = replace(server.engine.env, settings=Settings(service))
     first = Engine(world)
     first.open()
     first.execute(

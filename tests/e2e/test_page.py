@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from pathlib import Path
 
 import pytest
 from browser import Page, start_browser
-from scene import record
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
+from scene import record
 
 pytestmark = pytest.mark.heavy
 
@@ -128,7 +125,6 @@ def test_words_are_completed(browser, scene):
 
 def test_a_password_is_enough_for_everything_on_the_page(browser, tmp_path):
     from fake_engine import FakeEngine
-
     from headrace.server.app import build_app
     from headrace.server.auth import credentials_line
     from headrace.server.http import HttpServer

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from scene import Scene, record
 
-from headrace.spark.durable import FILE_MANAGER
+from headrace.spark.runtime.durable import FILE_MANAGER
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 
@@ -71,7 +71,7 @@ def test_the_newest_files_are_torn(scene: Scene, server):
     for query in queries.values():
         scene.drained(query, "torn")
     scene.sql("".join(f"PAUSE {query};" for query in queries.values()))
-    state = Path(server.engine.world.state_dir) / "default_"
+    state = Path(server.engine.env.state_dir) / "default_"
     files = {name: tear(state / queries[name], *how) for name, how in TORN.items()}
     write(range(COUNT, 2 * COUNT))
     scene.sql("".join(f"RESUME {query};" for query in queries.values()))
@@ -98,7 +98,7 @@ def test_exactly_once_does_not_plan_anew_what_it_has_written(scene: Scene, serve
         scene.wait(lambda: scene.all("LIED_TO"), lambda records: len(records) == COUNT)
         scene.drained(query, "lied")
         scene.sql(f"PAUSE {query};")
-        newest(Path(server.engine.world.state_dir) / "default_" / query, "offsets").write_bytes(b"")
+        newest(Path(server.engine.env.state_dir) / "default_" / query, "offsets").write_bytes(b"")
         scene.sql(f"RESUME {query};")
         found = scene.wait(
             lambda: next(q["state"] for q in scene.client.queries() if q["id"] == query),
@@ -117,7 +117,7 @@ def counts(scene: Scene, topic: str) -> dict[bytes, int]:
 
 def test_a_checkpoint_file_is_made_by_one_only(server, tmp_path: Path):
     """Two servers that believe to run the same query cannot both have planned its next batch."""
-    spark = server.engine.world.spark
+    spark = server.engine.env.spark
     jvm, session = spark._jvm, spark._jsparkSession
     file = jvm.org.apache.hadoop.fs.Path(str(tmp_path / "offsets" / "7"))
     managers = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+
 from scene import record
 
 pytestmark = pytest.mark.heavy
@@ -280,7 +281,7 @@ def test_without_a_log_topic_nothing_breaks(scene, server, numbers):
     from headrace.model.settings import Settings
 
     quiet = {"ksql.service.id": "quiet_", "ksql.logging.processing.topic.auto.create": "false"}
-    engine = Engine(replace(server.engine.world, settings=Settings(quiet)))
+    engine = Engine(replace(server.engine.env, settings=Settings(quiet)))
     engine.open()
     try:
         create = """CREATE STREAM N (K STRING KEY, A INT, B INT)

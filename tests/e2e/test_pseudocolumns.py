@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from scene import record
 
 from headrace.client import ClientError
+from scene import record
 
 pytestmark = pytest.mark.heavy
 
@@ -466,7 +466,8 @@ def test_insert_values_may_set_rowtime(scene):
         """
     )
     first, second, third = (r.timestamp for r in scene.records("inserted", 3))
-    assert (first, second) == (1234, 0) and third > 1_700_000_000_000
+    assert (first, second) == (1234, 1)  # Kafka's client takes 0 for now: the earliest time is 1
+    assert third > 1_700_000_000_000
     for column in ("ROWPARTITION", "ROWOFFSET"):
         told = scene.refused(f"INSERT INTO INSERTED (K, {column}) VALUES ('k', 1);")
         assert f"Inserting into column `{column}` is not allowed." in told

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from scene import record
 
-from headrace.spark.checkpoint import take_over
+from headrace.spark.runtime.checkpoint import take_over
+from scene import record
 
 pytestmark = pytest.mark.heavy
 
@@ -30,7 +30,7 @@ def test_another_filter_goes_on_from_where_the_query_was(scene, server):
     # The server dies when the old state is gone and the new query has not read anything.
     engine = server.engine
     engine.queries.pause(query_id)
-    take_over(engine.world.spark, engine.queries.get(query_id).checkpoint)
+    take_over(engine.env.spark, engine.queries.get(query_id).checkpoint)
     engine.queries.resume(query_id)
     scene.write("replaced_people", record({"AGE": 70}, "d"))
     assert ages(scene, 3) == [60, 45, 70]

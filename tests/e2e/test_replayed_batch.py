@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from scene import Scene, record
 
-from headrace.topics.records import RecordReader
+from headrace.kafka.records import RecordReader
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 

@@ -9,9 +9,9 @@ import time
 
 import httpx
 import pytest
-from scene import Scene, record
 
-from headrace.topics.ports import free_port
+from headrace.kafka.ports import free_port
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 

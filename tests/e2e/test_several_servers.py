@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from scene import Scene
-from server_process import ServerProcess, eventually
 
 from headrace.client import ClientError
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import free_port
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.jars import ensure_jars
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import NewRecord, RecordWriter
+from scene import Scene
+from server_process import ServerProcess, eventually
 
 pytestmark = pytest.mark.heavy
 

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 import struct
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from scene import Scene
 from single_fields import Avro, Field, Records, Written, avro_number, plain, written
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+from scene import Scene
 
 pytestmark = pytest.mark.heavy
 

@@ -1,8 +1,8 @@
 """A sample of KLIP-3's test plan on Kafka and Spark: statements in, bytes of the topics out.
 
 Format × both settings × kind of source × its key and value × WITH on source and query × kind of
-query × its key and value. `tests/plan/test_wrapping_matrix.py` plans every combination; here some
-run. What is expected is told by `single_fields`, from the proposal.
+query × its key and value. `tests/plan/sources/test_wrapping_matrix.py` plans every combination;
+here some run. What is expected is told by `single_fields`, from the proposal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pytest
 from single_fields import SETTINGS, Field, Fields, Records, ordered, written
 
-from wraps import VALID, Wraps
+from wrap_properties import VALID, Wraps
 
 GROUPS = 6
 NUMBERS = (1, 2)  # a row for each

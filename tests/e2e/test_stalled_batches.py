@@ -7,13 +7,13 @@ import threading
 import httpx
 import pytest
 from pyspark.sql import functions as F
-from scene import record
-from server_process import ServerProcess, eventually
 
 from headrace.client import ClientError
+from headrace.kafka.ports import free_port
 from headrace.spark.jobs import JobGroup
-from headrace.spark.progress import TaskWatch
-from headrace.topics.ports import free_port
+from headrace.spark.runtime.progress import TaskWatch
+from scene import record
+from server_process import ServerProcess, eventually
 
 pytestmark = pytest.mark.heavy
 
@@ -118,7 +118,7 @@ def test_an_expression_that_goes_back_without_end(scene):
 
 def test_tasks_that_go_on_after_their_end_are_seen(server):
     """What Java does there is not to be interrupted; it ends by itself after a while."""
-    spark = server.engine.world.spark
+    spark = server.engine.env.spark
     jobs = JobGroup(spark.sparkContext, "an endless job")
     watch = TaskWatch(spark)
     text = F.repeat(F.lit("a"), F.col("id").cast("int") + 160)

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import RecordWriter
 from scene import Scene
 from server_process import ServerProcess, batches, eventually, unfinished
 from workload import KINDS, SOURCES, TOPICS, Feed, Kind, outcome
-
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.ports import free_port
-from headrace.topics.records import RecordWriter
 
 pytestmark = pytest.mark.heavy
 

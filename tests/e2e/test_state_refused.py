@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from scene import Scene, record
 
-from headrace.engine.queries import PersistentQuery
-from headrace.engine.running import persistent_program
+from headrace.engine.queries.persistent import PersistentQuery
+from headrace.engine.queries.program import persistent_program
 from headrace.model.entities import QueryState
 from headrace.model.settings import Settings
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 
@@ -35,8 +35,8 @@ def restarted_as(server, query_id: str, other_id: str) -> PersistentQuery:
     own, checkpoint = query.build, query.checkpoint
     settings = Settings(other.overrides)
     engine.queries.pause(query_id)
-    query.build = lambda planned, hope, accept: persistent_program(
-        engine.world, query_id, node, settings, {}, checkpoint, hope
+    query.build = lambda planned, decoding, accept: persistent_program(
+        engine.env, query_id, node, settings, {}, checkpoint, decoding
     )
     engine.queries.resume(query_id)
     query.build = own

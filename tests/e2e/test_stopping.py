@@ -8,11 +8,11 @@ import time
 
 import httpx
 import pytest
-from server_process import ServerProcess, eventually
 
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import free_port
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.jars import ensure_jars
+from headrace.kafka.ports import free_port
+from server_process import ServerProcess, eventually
 
 pytestmark = pytest.mark.heavy
 

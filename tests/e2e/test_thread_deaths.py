@@ -7,19 +7,19 @@ import time
 
 import httpx
 import pytest
+
+from headrace.catalog.command_log import topic_name
+from headrace.kafka.records import NewRecord
 from scene import Scene, record
 from server_process import eventually
-
-from headrace.catalog.commands import topic_name
-from headrace.topics.records import NewRecord
 
 pytestmark = pytest.mark.heavy
 
 # The part that health calls unwell; which object's method fails, in words and of an engine.
 THREADS = {
-    "commandRunner": lambda engine: (engine._following, "_hear"),
-    "lease": lambda engine: (engine._following, "_settle"),
-    "heartbeat": lambda engine: (engine.heartbeat, "_listen"),
+    "commandRunner": lambda engine: (engine._following, "_receive"),
+    "lease": lambda engine: (engine._following, "_apply_lease"),
+    "heartbeat": lambda engine: (engine.heartbeat, "_read_beats"),
     "query-keeper": lambda engine: (engine.queries, "_look_after_all"),
 }
 
@@ -79,5 +79,5 @@ def test_the_registry_serves_on(scene, server):
 
 
 def test_sparks_jvm_ends_when_its_memory_does(server):
-    beans = server.engine.world.spark._jvm.java.lang.management.ManagementFactory
+    beans = server.engine.env.spark._jvm.java.lang.management.ManagementFactory
     assert "-XX:+ExitOnOutOfMemoryError" in list(beans.getRuntimeMXBean().getInputArguments())

@@ -7,11 +7,11 @@ import random
 from collections import Counter
 
 import pytest
-from scene import Scene, record
 
 from headrace.engine.engine import Engine
-from headrace.spark.hope import NO_HOPE
-from headrace.topics.records import RecordReader
+from headrace.kafka.records import RecordReader
+from headrace.spark.rows.optimistic import PESSIMISTIC
+from scene import Scene, record
 
 pytestmark = pytest.mark.heavy
 
@@ -65,7 +65,7 @@ def told(scene: Scene, query_id: str) -> Counter[str]:
 def is_native(engine: Engine, query_id: str) -> bool:
     query = engine.queries.get(query_id)
     assert query is not None and query.streaming is not None
-    return "Spark's aggregate" in str(query.program(NO_HOPE).state)
+    return "Spark's aggregate" in str(query.program(PESSIMISTIC).state)
 
 
 def test_both_ways_come_to_the_same_tables(scene, server, seed):

@@ -33,7 +33,7 @@ class Parts:
             _gateway=SimpleNamespace(proc=self.process),
             _jsc=SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: self.stopped)),
         )
-        world = SimpleNamespace(
+        env = SimpleNamespace(
             spark=SimpleNamespace(sparkContext=context),
             admin=SimpleNamespace(exists=lambda topic, timeout: self.kafka()),
             registry=None,
@@ -41,7 +41,7 @@ class Parts:
             state_dir=f"file://{directory}/state",
         )
         queries = SimpleNamespace(all_known=lambda: self.failing)
-        self.watch = HealthWatch(world, "commands", queries, self.lost.append)
+        self.watch = HealthWatch(env, "commands", queries, self.lost.append)
         self.watch.open()
 
     def unwell(self):

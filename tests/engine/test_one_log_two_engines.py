@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from headrace.catalog.commands import OutcomeUnknownError
+from headrace.catalog.command_log import OutcomeUnknownError
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
-from pretended_service import COPY, ORDERS, Service, run
+from in_memory_service import COPY, ORDERS, Service, run
 
 
 @pytest.fixture
@@ -44,6 +44,17 @@ def test_who_comes_second_is_planned_anew_and_gets_the_number_of_its_place(servi
     assert service.counted() == [True, True, False, True]
     one, other = service.settled()
     assert one.queries == other.queries and one.type("T") == other.type("T") is not None
+
+
+def test_who_comes_second_is_planned_with_the_settings_of_who_came_first(service):
+    a, b = service.engines
+    run(a, ORDERS)
+    name = "ksql.streams.auto.offset.reset"
+    assert service.log.commands[-1].settings[name] == "latest"
+    service.log.meanwhile = lambda: run(b, "ALTER SYSTEM 'auto.offset.reset'='earliest';")
+    run(a, COPY)
+    assert service.counted() == [True, True, False, True]
+    assert [c.settings[name] for c in service.log.commands[2:]] == ["latest", "earliest"]
 
 
 def test_who_comes_second_is_refused_if_it_does_not_fit_any_more(service):
@@ -161,5 +172,5 @@ def test_a_server_is_ready_once_queries_run_somewhere(service, monkeypatch):
     assert a.is_ready()
     query.streaming = None
     a.queries.active = False
-    a._terminated = True
+    a.commands.terminated = True
     assert not a.is_ready()

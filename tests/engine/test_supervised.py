@@ -24,7 +24,7 @@ def failing(times, error, then):
 def test_work_that_fails_begins_again(caplog):
     recovered = threading.Event()
     thread = failing(2000, ValueError("a bug"), recovered)
-    thread._most = 0.001  # the 1,024th failure of a doubled backoff must not overflow
+    thread._most = 0.00001  # the 1,024th failure of a doubled backoff must not overflow
     with caplog.at_level(logging.CRITICAL, "headrace.engine.supervised"):
         thread.start()
         assert recovered.wait(30)

@@ -20,19 +20,24 @@ from typing import Any, TypeVar
 import kinds as fault_kinds
 from kinds import RECOVERY_SECONDS
 from load import QUERIES, REBORN, REBORN_SOURCE, Load, Readers
-from scene import Scene
 from supervised import Supervised
-from workload import SOURCES, TOPICS, Kind
 
 from headrace.client import ClientError, ConnectionFailed
+from headrace.kafka.admin import TopicAdmin, TopicSpec
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.jars import ensure_jars
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import (
+    NewRecord,
+    Record,
+    RecordReader,
+    RecordWriter,
+)
 from headrace.model.errors import HeadraceError
-from headrace.topics.admin import TopicAdmin, TopicSpec
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.client import KafkaConnection
-from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import free_port
-from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
-from headrace.topics.registry.embedded import EmbeddedRegistry
+from headrace.registry.server import EmbeddedRegistry
+from scene import Scene
+from workload import SOURCES, TOPICS, Kind
 
 T = TypeVar("T")
 

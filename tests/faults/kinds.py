@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from load import REBORN
 from supervised import jvm_of, workers_of
 
+from headrace.kafka.admin import TopicSpec
 from headrace.model.errors import HeadraceError
-from headrace.topics.admin import TopicSpec
 
 if TYPE_CHECKING:
     from campaign import Campaign

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 
-from workload import JSON, KINDS, Feed, Kind
-
 from headrace.client import Client
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.records import NewRecord, RecordWriter
 from headrace.model.errors import HeadraceError
-from headrace.topics.client import KafkaConnection
-from headrace.topics.records import NewRecord, RecordWriter
+from workload import JSON, KINDS, Feed, Kind
 
 PLAIN = Kind(
     "plain",
@@ -128,4 +126,4 @@ class Readers:
                     self.rows[kind] += len(client.pull(text))
             except Exception:
                 self.failed[kind] += 1  # no server, for the moment
-                time.sleep(0.5)
+                self._stopped.wait(0.5)

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from headrace.client import Client
+from headrace.kafka.ports import free_port
 from scene import Scene
 from server_process import ServerProcess
-
-from headrace.client import Client
-from headrace.topics.ports import free_port
 
 
 class Supervised:

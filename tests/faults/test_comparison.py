@@ -7,7 +7,7 @@ from campaign import Campaign, Fault, table
 from kinds import newest_of
 from load import HALVES, QUERIES
 
-from headrace.topics.records import Record
+from headrace.kafka.records import Record
 
 ONE, TWO, THREE = ((b"k", b'{"N":%d}' % n) for n in (1, 2, 3))
 GONE = (b"k", None)

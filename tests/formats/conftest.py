@@ -1,4 +1,4 @@
-"""One Spark session for the tests of the Spark faces."""
+"""One Spark session for the tests of column codecs."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ import pytest
 def spark():
     from pyspark.sql import SparkSession
 
-    from headrace.spark.java import java_jar
-    from headrace.topics.jars import ensure_jars
+    from headrace.kafka.jars import ensure_jars
+    from headrace.spark.runtime.java import java_jar
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (

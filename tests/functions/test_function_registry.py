@@ -2,9 +2,9 @@
 
 import pytest
 
-from headrace.functions.declare import Category, overload, scalar
+from headrace.functions.declare.declaration import Category, overload, scalar
+from headrace.functions.declare.signatures import INTERVAL_UNIT, parse_signature
 from headrace.functions.registry import REGISTRY, LambdaShape, Registry
-from headrace.functions.signatures import INTERVAL_UNIT, parse_signature
 from headrace.model.errors import StatementError
 from headrace.model.types import (
     BIGINT,

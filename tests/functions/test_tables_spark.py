@@ -7,9 +7,9 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import types as spark_types
 
-from headrace.functions.declare import CallContext, Fallible, FunctionKind
+from headrace.functions.declare.declaration import CallContext, Fallible, FunctionKind
 from headrace.functions.registry import Registry
-from headrace.functions.tables import FUNCTIONS
+from headrace.functions.table_functions import FUNCTIONS
 from headrace.model import types as t
 from headrace.model.representation import spark_type
 
@@ -20,7 +20,7 @@ REGISTRY = Registry(FUNCTIONS)
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    from headrace.spark.session import start_session
+    from headrace.spark.runtime.session import start_session
 
     session = start_session([], {}, tmp_path_factory.mktemp("spark"))
     yield session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.engine.session import Session
+from headrace.engine.statements.request_session import Session
 from headrace.model.errors import StatementError
 from headrace.model.settings import Settings
 

@@ -1,15 +1,12 @@
-"""Plans as text and JSON, and what may replace them."""
+"""Plans as text, and what may replace them."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 
 from headrace.model.errors import StatementError
 from headrace.plan.explain import explain
 from headrace.plan.replace import check_query_upgrade
-from headrace.plan.serial import PlanVersionError, from_json, to_json
 
 QUERIES = [
     "CREATE STREAM O AS SELECT ID, CASE WHEN AMOUNT IN (1, 2) THEN PRICE * 1.5 END AS P FROM S;",
@@ -20,18 +17,6 @@ QUERIES = [
     "CREATE STREAM O AS SELECT * FROM S LEFT JOIN T ON S.ID = T.ID;",
     "SELECT MAP('a' := 1), STRUCT(X := NAME), ARRAY[0.1] FROM S EMIT CHANGES LIMIT 2;",
 ]
-
-
-@pytest.mark.parametrize("sql", QUERIES)
-def test_a_plan_survives_json(catalog, sql):
-    node = catalog.plan(sql).node
-    assert from_json(json.loads(json.dumps(to_json(node)))) == node
-
-
-def test_a_plan_of_another_version_is_refused(catalog):
-    recorded = to_json(catalog.plan(QUERIES[0]).node)
-    with pytest.raises(PlanVersionError, match="recorded in version 0"):
-        from_json({**recorded, "version": 0})
 
 
 @pytest.mark.parametrize("sql", QUERIES)

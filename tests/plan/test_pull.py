@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.model.errors import StatementError
-from headrace.plan.pull import Bound, Lookup, Range, plan_pull
+from headrace.plan.pull import Bound, KeyConstraint, Range, plan_pull
 from headrace.sql.parser import parse_statement
 
 
@@ -28,24 +28,26 @@ def pull(catalog):
 
 
 def test_a_key_is_looked_up(pull):
-    assert pull("SELECT * FROM BY_NAME WHERE NAME = 'a';").lookups == (Lookup(key=("a",)),)
+    assert pull("SELECT * FROM BY_NAME WHERE NAME = 'a';").constraints == (
+        KeyConstraint(key=("a",)),
+    )
 
 
 def test_alternatives_are_looked_up_each(pull):
     plan = pull("SELECT * FROM BY_NAME WHERE (NAME IN ('a', 'b') OR NAME = 'c') AND N > 1;")
-    assert [lookup.key for lookup in plan.lookups] == [("a",), ("b",), ("c",)]
+    assert [constraint.key for constraint in plan.constraints] == [("a",), ("b",), ("c",)]
 
 
 def test_every_column_of_a_key_is_needed(pull):
-    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a' AND AMOUNT = 2 - 1;").lookups == (
-        Lookup(key=("a", 1)),
+    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a' AND AMOUNT = 2 - 1;").constraints == (
+        KeyConstraint(key=("a", 1)),
     )
-    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a';").lookups is None
+    assert pull("SELECT * FROM PAIRS WHERE NAME = 'a';").constraints is None
 
 
 def test_a_range_of_keys(pull):
-    assert pull("SELECT * FROM BY_NAME WHERE NAME >= 'a';").lookups == (
-        Lookup(range=Range(lower=Bound("a", True))),
+    assert pull("SELECT * FROM BY_NAME WHERE NAME >= 'a';").constraints == (
+        KeyConstraint(range=Range(lower=Bound("a", True))),
     )
 
 
@@ -53,9 +55,9 @@ def test_windows_may_be_given_as_times(pull):
     plan = pull(
         "SELECT * FROM HOURLY WHERE NAME='a' AND WINDOWSTART >= '1970-01-02' AND WINDOWEND < 9;"
     )
-    (lookup,) = plan.lookups
-    assert lookup.window_start == Range(lower=Bound(86_400_000, True))
-    assert lookup.window_end == Range(upper=Bound(9, False))
+    (constraint,) = plan.constraints
+    assert constraint.window_start == Range(lower=Bound(86_400_000, True))
+    assert constraint.window_end == Range(upper=Bound(9, False))
 
 
 def test_the_answer_marks_key_and_window(pull):
@@ -63,7 +65,7 @@ def test_the_answer_marks_key_and_window(pull):
     assert str(plan.schema) == (
         "`NAME` STRING KEY, `WINDOWSTART` BIGINT KEY, `WINDOWEND` BIGINT KEY, `N` BIGINT"
     )
-    assert plan.lookups is None
+    assert plan.constraints is None
 
 
 @pytest.mark.parametrize(

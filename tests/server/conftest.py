@@ -1,6 +1,7 @@
 import httpx
 import pytest
-from running import running
+
+from fake_server import running
 
 
 @pytest.fixture(scope="module")

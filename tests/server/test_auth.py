@@ -6,8 +6,8 @@ import subprocess
 
 import httpx
 import pytest
-from running import running
 
+from fake_server import running
 from headrace.cli.main import main
 from headrace.client import Client, Unauthorized
 from headrace.model.errors import HeadraceError

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from fake_engine import FakeEngine, FakePrint
-from running import Limits, running
 
+from fake_engine import FakeEngine, FakePrint
+from fake_server import Limits, get, post, running, stream
 from headrace.server import auth
 from headrace.server.auth import credentials_line
-from headrace.server.failures import ApiError
+from headrace.server.error_responses import ApiError
 from headrace.server.logins import FREE_FAILURES, FailedLogins
 from headrace.server.settings import Access
 
@@ -60,7 +60,7 @@ def test_assertions_that_wait_hold_no_thread():
         body = {"ksql": "ASSERT TOPIC later TIMEOUT 1 DAYS;"}
         links = [send(url, "/ksql", body) for _ in range(40)]
         wait_until(lambda: engine.looks >= 80)
-        assert httpx.post(f"{url}/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
+        assert post(f"{url}/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
         for link in links[1:]:
             link.close()
         engine.topics.add("later")
@@ -73,7 +73,7 @@ def test_assertions_are_bounded():
         body = {"ksql": "ASSERT TOPIC later TIMEOUT 1 DAYS;"}
         links = [send(url, "/ksql", body) for _ in range(2)]
         wait_until(lambda: engine.looks >= 4)
-        refused = httpx.post(f"{url}/ksql", json=body)
+        refused = post(f"{url}/ksql", json=body)
         assert (refused.status_code, refused.json()["message"]) == (
             429,
             "There are 2 assertions that wait already, as many as "
@@ -84,14 +84,14 @@ def test_assertions_are_bounded():
         engine.topics.add("later")
 
         def answered():
-            return httpx.post(f"{url}/ksql", json=body).status_code == 200
+            return post(f"{url}/ksql", json=body).status_code == 200
 
         wait_until(answered)
 
 
 def test_prints_do_not_end_push_queries():
     with running(PrintingEngine()) as (engine, url):
-        with httpx.stream("POST", f"{url}/query-stream", json=PUSH, timeout=30) as answer:
+        with stream("POST", f"{url}/query-stream", json=PUSH, timeout=30) as answer:
             lines = answer.iter_lines()
             for _ in range(3):
                 next(lines)
@@ -136,11 +136,11 @@ def test_what_hangs_holds_up_its_own_kind_alone():
         links = [send(url, "/query-stream", {"sql": "PRINT t;"}) for _ in range(20)]
         links += [send(url, "/inserts-stream", {"target": "S"}) for _ in range(20)]
         wait_until(lambda: engine.hanging >= 28)  # as many as there are threads for
-        with httpx.stream("POST", f"{url}/query-stream", json=PUSH, timeout=30) as answer:
+        with stream("POST", f"{url}/query-stream", json=PUSH, timeout=30) as answer:
             assert next(answer.iter_lines())
-        pull = httpx.post(f"{url}/query-stream", json={"sql": "SELECT * FROM T;"}, timeout=30)
+        pull = post(f"{url}/query-stream", json={"sql": "SELECT * FROM T;"}, timeout=30)
         assert pull.status_code == 200
-        assert httpx.post(f"{url}/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
+        assert post(f"{url}/ksql", json={"ksql": "SHOW STREAMS;"}).status_code == 200
         engine.go_on.set()
         for link in links:
             link.close()
@@ -169,13 +169,11 @@ def test_insert_streams_are_bounded():
             'f\r\n{"target":"S"}\n\r\n'.encode()
         )
         assert link.recv(4096).startswith(b"HTTP/1.1 200 ")
-        refused = httpx.post(f"{url}/inserts-stream", content='{"target":"S"}\n')
+        refused = post(f"{url}/inserts-stream", content='{"target":"S"}\n')
         assert refused.status_code == 429 and "insert streams" in refused.json()["message"]
         link.close()
         wait_until(
-            lambda: (
-                httpx.post(f"{url}/inserts-stream", content='{"target":"S"}\n').status_code == 200
-            )
+            lambda: post(f"{url}/inserts-stream", content='{"target":"S"}\n').status_code == 200
         )
 
 
@@ -201,11 +199,11 @@ def test_health_shares_no_threads_with_users():
     """Twenty ask for /info and hang; those who ask for health share one look."""
     engine = SlowEngine()
     with running(engine) as (_, url), ThreadPoolExecutor(40) as threads:
-        infos = [threads.submit(httpx.get, f"{url}/info", timeout=30) for _ in range(20)]
-        healths = [threads.submit(httpx.get, f"{url}/healthcheck", timeout=30) for _ in range(10)]
+        infos = [threads.submit(get, f"{url}/info", timeout=30) for _ in range(20)]
+        healths = [threads.submit(get, f"{url}/healthcheck", timeout=30) for _ in range(10)]
         wait_until(lambda: engine.health_asked == 1)
-        assert httpx.get(f"{url}/chc/live").status_code == 200
-        assert httpx.get(f"{url}/chc/ready").status_code == 200
+        assert get(f"{url}/chc/live").status_code == 200
+        assert get(f"{url}/chc/ready").status_code == 200
         engine.go_on.set()
         assert {one.result().status_code for one in infos + healths} == {200}
         assert engine.health_asked <= 10
@@ -214,12 +212,12 @@ def test_health_shares_no_threads_with_users():
 def test_readiness_says_nothing_but_yes_or_no():
     with running() as (engine, url):
         engine.healthy = False
-        assert httpx.get(f"{url}/healthcheck").status_code == 503
-        assert (httpx.get(f"{url}/chc/ready").status_code, engine.ready) == (200, True)
+        assert get(f"{url}/healthcheck").status_code == 503
+        assert (get(f"{url}/chc/ready").status_code, engine.ready) == (200, True)
         engine.ready = False
-        answer = httpx.get(f"{url}/chc/ready")
+        answer = get(f"{url}/chc/ready")
         assert (answer.status_code, answer.text) == (503, "{}")
-        assert (httpx.get(f"{url}/chc/live").status_code, answer.text) == (200, "{}")
+        assert (get(f"{url}/chc/live").status_code, answer.text) == (200, "{}")
 
 
 @pytest.fixture
@@ -238,16 +236,15 @@ def test_wrong_passwords_take_no_threads_of_health(users, monkeypatch):
         return password == "r"
 
     with running(access=users) as (_, url), ThreadPoolExecutor(50) as threads:
-        assert httpx.get(f"{url}/info", auth=("reader", "r")).status_code == 200
+        assert get(f"{url}/info", auth=("reader", "r")).status_code == 200
         monkeypatch.setattr(auth, "verify", slow)
         tries = [
-            threads.submit(httpx.get, f"{url}/info", auth=(f"u{i}", "x"), timeout=30)
-            for i in range(45)
+            threads.submit(get, f"{url}/info", auth=(f"u{i}", "x"), timeout=30) for i in range(45)
         ]
         wait_until(lambda: any(one.done() for one in tries))  # the queue is full
-        known = httpx.get(f"{url}/healthcheck", auth=("reader", "r"))
+        known = get(f"{url}/healthcheck", auth=("reader", "r"))
         assert known.status_code == 200
-        assert httpx.get(f"{url}/chc/live").status_code == 200
+        assert get(f"{url}/chc/live").status_code == 200
         go_on.set()
         assert {one.result().status_code for one in tries} == {401, 429}
 
@@ -255,12 +252,12 @@ def test_wrong_passwords_take_no_threads_of_health(users, monkeypatch):
 def test_who_fails_again_and_again_has_to_wait(users):
     with running(access=users) as (_, url):
         for _ in range(FREE_FAILURES):
-            assert httpx.get(f"{url}/info", auth=("reader", "x")).status_code == 401
-        waits = httpx.get(f"{url}/info", auth=("reader", "r"))
+            assert get(f"{url}/info", auth=("reader", "x")).status_code == 401
+        waits = get(f"{url}/info", auth=("reader", "r"))
         assert waits.status_code == 429
         assert waits.json()["message"].startswith("Too many failed logins of this user. Try again")
-        assert httpx.get(f"{url}/info", auth=("other", "x")).status_code == 401
-        wait_until(lambda: httpx.get(f"{url}/info", auth=("reader", "r")).status_code == 200)
+        assert get(f"{url}/info", auth=("other", "x")).status_code == 401
+        wait_until(lambda: get(f"{url}/info", auth=("reader", "r")).status_code == 200)
 
 
 def test_the_wait_doubles_up_to_a_minute():

@@ -8,17 +8,17 @@ import threading
 import h2.events
 import httpx
 import pytest
-from fake_engine import FakeQuery
 from inserts_stream import inserts_stream
-from running import running
 
 from connect_worker import FILE, connect_worker
-from headrace.engine import connect
+from fake_engine import FakeQuery
+from fake_server import running
+from headrace.engine.statements import connect_client as connect
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import QueryKind
-from headrace.server import queries
+from headrace.server import query_endpoints
+from in_memory_service import ORDERS, Service
 from java_client import ClientError, JavaClient
-from pretended_service import ORDERS, Service
 
 PULL = "SELECT * FROM T WHERE ID = 'a';"
 PUSH = "SELECT * FROM S EMIT CHANGES;"
@@ -94,7 +94,8 @@ def test_an_error_in_the_middle_of_an_answer_ends_it(java, engine, monkeypatch, 
         return query
 
     monkeypatch.setattr(engine, "query", fails)
-    monkeypatch.setattr(queries, "WHOLE_SECONDS", 0.0)  # the answer begins before the query fails
+    # The answer begins before the query fails.
+    monkeypatch.setattr(query_endpoints, "WHOLE_SECONDS", 0.0)
     sql = PUSH if kind == "PUSH" else PULL
     streamed = java.stream_query(sql)
     assert (len(streamed.rows), streamed.error, streamed.logged) == (rows, "out of luck", [])

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running import running
+
+from fake_server import running
 
 PATHS = [
     *("/ksql", "/query", "/query-stream", "/inserts-stream", "/close-query", "/ksql/terminate"),

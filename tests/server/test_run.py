@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -99,25 +99,40 @@ def test_what_cannot_begin_anew_ends(served, monkeypatch, capsys):
     )
 
 
-TAKEN_BY_ANOTHER = """
-import signal, threading, time
-from headrace.server.run import await_event
-
-stop = threading.Event()
-signal.signal(signal.SIGTERM, lambda *_: stop.set())
-
-
-def take():
-    time.sleep(0.3)
-    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
-    time.sleep(60)
+@pytest.fixture
+def stopping():
+    """An event that SIGUSR1 sets."""
+    stop = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda *_: stop.set())
+    yield stop
+    signal.signal(signal.SIGUSR1, before)
 
 
-threading.Thread(target=take, daemon=True).start()
-await_event(stop)
-"""
-
-
-def test_a_signal_that_another_thread_took_stops_the_server():
+def test_a_signal_that_another_thread_took_stops_the_server(stopping, monkeypatch):
     """So it was with a server that was frozen, thawed and asked to stop."""
-    subprocess.run([sys.executable, "-c", TAKEN_BY_ANOTHER], timeout=30, check=True)
+    monkeypatch.setattr(run, "LOOK_SECONDS", 0.1)
+    main, over = threading.main_thread().ident, threading.Event()
+
+    def take():
+        deadline = time.monotonic() + 20
+        while not waits_for_the_event(main) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+        over.wait(60)
+
+    other = threading.Thread(target=take)
+    in_vain = threading.Timer(30, signal.pthread_kill, (main, signal.SIGUSR1))
+    in_vain.start()
+    other.start()
+    run.await_event(stopping)
+    assert not in_vain.finished.is_set()
+    in_vain.cancel()
+    over.set()
+    other.join()
+
+
+def waits_for_the_event(thread):
+    frame = sys._current_frames()[thread]
+    while frame and frame.f_code is not run.await_event.__code__:
+        frame = frame.f_back
+    return frame is not None

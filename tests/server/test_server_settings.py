@@ -6,8 +6,8 @@ import subprocess
 
 import httpx
 import pytest
-from running import running
 
+from fake_server import running
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 from headrace.server.auth import credentials_line

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.model import types as t
-from headrace.server.values import date_text, timestamp_text, writer
+from headrace.server.json_values import date_text, timestamp_text, writer
 
 STRUCT = t.Struct((t.Field("A", t.BYTES), t.Field("b", t.Array(t.TIMESTAMP))))
 

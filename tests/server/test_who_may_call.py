@@ -7,17 +7,17 @@ import json
 from base64 import b64encode
 
 import pytest
-from running import running
 
-from headrace.model.callers import Callers
+from fake_server import running
+from headrace.model.allowed_callers import Callers
+from headrace.registry import api
+from headrace.registry.log import MemoryLog
+from headrace.registry.server import EmbeddedRegistry
 from headrace.server.app import OPENAPI_PATH, ROUTES, WEBSOCKET_PATH
 from headrace.server.auth import credentials_line
 from headrace.server.endpoints import ENDPOINTS
 from headrace.server.page import PAGES
 from headrace.server.settings import Access
-from headrace.topics.registry import api
-from headrace.topics.registry.embedded import EmbeddedRegistry
-from headrace.topics.registry.log import MemoryLog
 from websocket_client import Socket, query_path
 
 READER = "Basic cmVhZGVyOnI="  # reader:r

@@ -10,12 +10,12 @@ import random
 import time
 
 import pytest
-from held import Held
-from ordinary_use import OrdinaryUse
-from server_process import ServerProcess
-from stalled import growth_by_stalled_clients
 
-from headrace.topics.ports import free_port
+from headrace.kafka.ports import free_port
+from ordinary_use import OrdinaryUse
+from process_resources import Held
+from server_process import ServerProcess
+from stalled_clients import growth_by_stalled_clients
 
 pytestmark = pytest.mark.heavy
 

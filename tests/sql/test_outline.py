@@ -96,11 +96,9 @@ def test_time_to_read_grows_with_the_length_alone(piece):
         list(split(text))
         return time.thread_time() - started
 
-    short, long = (
-        min(seconds(count, "\n" * i) for i in range(3))  # none is remembered
-        for count in (4_000, 64_000)
-    )
-    assert long < 100 * max(short, 0.005)
+    tries = ["\n" * i for i in range(3)]  # none is remembered
+    short = min(seconds(4_000, start) for start in tries)
+    assert any(seconds(64_000, start) < 100 * max(short, 0.005) for start in tries)
 
 
 def test_a_text_of_too_many_tokens_is_refused():

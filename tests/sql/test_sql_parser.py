@@ -18,7 +18,7 @@ from headrace.sql.parser import (
     parse_type,
     split,
 )
-from headrace.sql.printer import display_expression, format_expression, format_statement
+from headrace.sql.printer import display_expression, format_statement
 
 
 def concrete(base: type) -> set[type]:
@@ -52,7 +52,7 @@ def test_every_kind_of_statement_has_a_case():
 def test_expressions():
     def answer(sql: str) -> str:
         expression = parse_expression(sql)
-        text = format_expression(expression)
+        text = expression.sql(ast.quoted)
         assert parse_expression(text) == expression
         return f"{text}\n{display_expression(expression)}\n{expression!r}"
 

@@ -15,7 +15,7 @@ from headrace.model.types import Decimal as DecimalType
 from headrace.sql import ast
 from headrace.sql.keywords import KEYWORDS
 from headrace.sql.parser import parse, parse_expression, parse_statement
-from headrace.sql.printer import format_expression, format_statement
+from headrace.sql.printer import format_statement
 from headrace.sql.tokens import tokenize
 
 quick = settings(
@@ -134,4 +134,4 @@ expressions = st.recursive(
 @quick
 @given(expressions)
 def test_expressions_survive_printing(expression: ast.Expression):
-    assert parse_expression(format_expression(expression)) == expression
+    assert parse_expression(expression.sql(ast.quoted)) == expression

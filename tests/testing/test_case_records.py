@@ -10,8 +10,8 @@ from headrace.model.errors import HeadraceError
 from headrace.model.schema import Column
 from headrace.model.types import BIGINT, BYTES, INTEGER, STRING, Array, Decimal, Field, Map, Struct
 from headrace.testing.cases import Window
-from headrace.testing.comparing import same
-from headrace.testing.wire import from_json, split_window, to_json, wire_of, with_window
+from headrace.testing.comparing import same, same_time
+from headrace.testing.record_codecs import codec_of, from_json, split_window, to_json, with_window
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,11 @@ def test_same(expected, actual, result):
     assert same(expected, actual) is result
 
 
+def test_time_zero_is_written_as_the_earliest_that_kafka_takes():
+    assert same_time(0, 0) and same_time(0, 1) and same_time(5, 5)
+    assert not same_time(1, 0) and not same_time(0, 2) and not same_time(5, 6)
+
+
 def test_fields_may_be_spelled_in_any_case():
     assert same({"a": 1}, {"A": 1}, any_case=True)
     assert not same({"a": 1}, {"A": 2}, any_case=True)
@@ -43,7 +48,7 @@ def test_fields_may_be_spelled_in_any_case():
 
 def wire(name, *types, wrapped=True):
     columns = tuple(Column(f"C{i}", t) for i, t in enumerate(types))
-    return wire_of(FORMATS[name], Layout(columns, wrapped=wrapped))
+    return codec_of(FORMATS[name], Layout(columns, wrapped=wrapped))
 
 
 def test_json_is_written_as_it_stands():

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from headrace.model.settings import Settings
+from headrace.testing.case_runner import run_cases
 from headrace.testing.files import load_cases
 from headrace.testing.outcomes import Result
 from headrace.testing.rehearsal import TEST_SETTINGS
-from headrace.testing.running import run_cases
 
 CASES = load_cases([Path(__file__).parents[1] / "sql_cases"])
 

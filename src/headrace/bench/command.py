@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 
 from headrace.bench import chart, flink, report
+from headrace.bench.bench_server import bench_server
 from headrace.bench.figures import Results, Row
-from headrace.bench.ground import ground
 from headrace.bench.jobs import Job
 from headrace.bench.machine import about
 from headrace.bench.measures import Measure
-from headrace.bench.running import Runner, choose
+from headrace.bench.workload_runner import Runner, choose
 from headrace.bench.workloads import JOBS, MEASURES
 from headrace.model.errors import HeadraceError
 
@@ -76,16 +76,16 @@ def run(args: argparse.Namespace) -> int:
     facts = about(repeats)
     rows: list[Row] = []
     problems: list[str] = []
-    tell = _teller()
+    announce = _announcer()
     if args.with_flink:
         try:
-            flink.install(tell)
+            flink.install(announce)
         except HeadraceError as e:
-            tell(f"{e} The other sides run without it.")
+            announce(f"{e} The other sides run without it.")
     try:
         with _ended_in_order(), ExitStack() as files:
-            at = files.enter_context(ground(tell))
-            runner = Runner(at, repeats, files, tell, args.records, args.quick, problems)
+            at = files.enter_context(bench_server(announce))
+            runner = Runner(at, repeats, files, announce, args.records, args.quick, problems)
             for row in runner.run(workloads):
                 rows.append(row)
                 write(args.out, Results(tuple(rows), facts).with_earlier(earlier))
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Who ends the run by a signal gets what is known by then, and nothing is left running."""
+    """Ends the run properly on a signal: results so far are shown, and nothing is left running."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -143,11 +143,11 @@ def _earlier(directory: Path) -> Results:
     return report.from_json(file.read_text()) if file.exists() else Results(())
 
 
-def _teller() -> Callable[[str], None]:
+def _announcer() -> Callable[[str], None]:
     began = time.monotonic()
 
-    def tell(text: str) -> None:
+    def announce(text: str) -> None:
         seconds = int(time.monotonic() - began)
         print(f"{seconds // 60:3}:{seconds % 60:02} {text}", file=sys.stderr, flush=True)
 
-    return tell
+    return announce

@@ -1,4 +1,4 @@
-"""Whether two sides wrote the same: as streams, the same records; as tables, the same last ones."""
+"""Compares the outputs of two sides: a stream's records, a table's last record of each key."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from headrace.bench.ground import Ground
+from headrace.bench.bench_server import BenchServer
 from headrace.bench.jobs import Job
-from headrace.topics.records import RecordReader
+from headrace.kafka.records import RecordReader
 
 Records = Iterable[tuple[bytes | None, bytes | None]]
 # What a side wrote, in a form that does not depend on order: how often each record is there.
 Written = Mapping[tuple[bytes | None, object], int]
 
 
-def written(records: Records, table: bool, plain: Callable[[bytes], object]) -> Written:
+def written(records: Records, table: bool, parse: Callable[[bytes], object]) -> Written:
     if not table:
-        return Counter((key, None if v is None else plain(v)) for key, v in records)
-    return {(key, plain(value)): 1 for key, value in _last(records)}
+        return Counter((key, None if v is None else parse(v)) for key, v in records)
+    return {(key, parse(value)): 1 for key, value in _last(records)}
 
 
 def fingerprint(records: Records, table: bool) -> tuple[int, int]:
-    """The same for the same records in any order; little to keep, however many there are."""
+    """A hash of records that does not depend on their order and takes little memory."""
     count = total = 0
     for record in _last(records) if table else records:
         count += 1
@@ -37,8 +37,8 @@ def _last(records: Records) -> Iterator[tuple[bytes | None, bytes]]:
             yield key, value
 
 
-def plain_json(value: bytes) -> object:
-    """The same for every way to write the same JSON value; field order and spaces do not count."""
+def comparable_json(value: bytes) -> object:
+    """A JSON value in a form that does not depend on field order and white space."""
     return _frozen(json.loads(value))
 
 
@@ -53,7 +53,7 @@ def _frozen(value: object) -> object:
 
 
 def difference(ours: Written, theirs: Written) -> str | None:
-    """None if they are the same; otherwise what is not."""
+    """Describes how two outputs differ; None if they are the same."""
     if ours == theirs:
         return None
     missing = next((k for k in theirs if theirs[k] != ours.get(k, 0)), None)
@@ -71,8 +71,8 @@ def _shown(row: tuple[bytes | None, object] | None) -> str:
     return f"{key!r}: {sorted(value) if isinstance(value, frozenset) else value}"
 
 
-def compare(at: Ground, job: Job, ours: str, theirs: str) -> str | None:
-    """None if two topics hold the same output of a job; otherwise what is not the same."""
+def compare(at: BenchServer, job: Job, ours: str, theirs: str) -> str | None:
+    """Describes how the outputs of a job in two topics differ; None if they are the same."""
 
     def records(topic: str) -> Records:
         return ((r.key, r.value) for r in RecordReader(at.kafka, at.admin).read(topic))
@@ -81,5 +81,5 @@ def compare(at: Ground, job: Job, ours: str, theirs: str) -> str | None:
     if fingerprint(records(ours), table) == fingerprint(records(theirs), table):
         return None
     # The bytes differ. Where they are JSON, the same may be written in another way.
-    plain = bytes if "DELIMITED" in job.sources[0].properties else plain_json
-    return difference(written(records(ours), table, plain), written(records(theirs), table, plain))
+    parse = bytes if "DELIMITED" in job.sources[0].properties else comparable_json
+    return difference(written(records(ours), table, parse), written(records(theirs), table, parse))

@@ -47,7 +47,7 @@ SHORT = Absent("left out, so that a run does not take too long; its neighbours h
 
 @dataclass(frozen=True)
 class Bar:
-    """What a figure must reach, or stay under.
+    """The value that a figure must reach, or must not exceed.
 
     Against nothing it is about Headrace's own figure; against a side or another row it is about
     the ratio of Headrace's figure to that one, repeat by repeat. A bar that is missed does not
@@ -81,7 +81,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a bar. `ratio` and `met` are None where there was nothing to compare."""
+    """Whether a bar was reached; `ratio` and `met` are None where there was nothing to compare."""
 
     bar: Bar
     reached: float | None

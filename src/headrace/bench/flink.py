@@ -1,4 +1,4 @@
-"""Flink beside us: PyFlink in a virtual environment of its own, and our jobs as Flink SQL."""
+"""Flink as a side of the comparison: PyFlink in its own virtual environment, jobs as Flink SQL."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from headrace.bench.bench_server import BenchServer
 from headrace.bench.figures import FLINK, Absent
-from headrace.bench.ground import Ground
 from headrace.bench.jars import ensure
 from headrace.bench.jobs import FlinkSql, Job, Size
 from headrace.bench.sides import topics_of
+from headrace.kafka.jars import home
 from headrace.model.errors import HeadraceError
-from headrace.topics.jars import home
 
 VERSION = "2.2.1"
 CONNECTOR = {
@@ -43,11 +43,11 @@ SETTINGS = {
 
 
 class Flink:
-    """Each job runs in a process of its own, which does a small one of the same kind first."""
+    """Flink as a side: each job runs in its own process, after a small warm-up job."""
 
     name = FLINK
 
-    def __init__(self, at: Ground) -> None:
+    def __init__(self, at: BenchServer) -> None:
         self._at = at
         self.spent: Mapping[str, float] = {}
 
@@ -128,10 +128,10 @@ def _python() -> Path:
     return home() / "flink" / "bin" / "python"
 
 
-def install(tell: Callable[[str], None]) -> None:
+def install(announce: Callable[[str], None]) -> None:
     """Installs PyFlink beside the jars, in a virtual environment of its own, and its connector."""
     if not _python().exists():
-        tell(f"Installing Flink {VERSION} into {_python().parents[1]} (700 MB)")
+        announce(f"Installing Flink {VERSION} into {_python().parents[1]} (700 MB)")
         commands = [
             [sys.executable, "-m", "venv", str(_python().parents[1])],
             [str(_python()), "-m", "pip", "install", "--quiet", f"apache-flink=={VERSION}"],

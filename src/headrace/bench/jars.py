@@ -9,9 +9,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headrace.kafka.jars import (
+    IVY_SETTINGS,
+    _ivy_jar,
+    _proxy_options,
+    home,
+)
+from headrace.kafka.java_home import find_java
 from headrace.model.errors import HeadraceError
-from headrace.topics.jars import IVY_SETTINGS, _ivy_jar, _proxy_options, home
-from headrace.topics.java import find_java
 
 
 def ensure(pins: Mapping[str, str]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Jobs: work that has a beginning and an end, declared once for every side that can do it."""
+"""Jobs: bounded work, declared once for all sides that can run it."""
 
 from __future__ import annotations
 

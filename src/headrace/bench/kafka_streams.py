@@ -1,4 +1,4 @@
-"""Kafka Streams beside us: its jars, and our small jobs for it, compiled and run."""
+"""Kafka Streams as a side of the comparison: its jars, and the jobs compiled and run for it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from headrace.bench.bench_server import BenchServer
 from headrace.bench.figures import STREAMS, Absent
-from headrace.bench.ground import Ground
 from headrace.bench.jars import ensure
 from headrace.bench.jobs import Job, Size
 from headrace.bench.sides import topics_of
+from headrace.kafka.jars import ensure_jars
+from headrace.kafka.java_home import find_java
 from headrace.model.errors import HeadraceError
-from headrace.topics.jars import ensure_jars
-from headrace.topics.java import find_java
 
 VERSION = "4.3.0"
 # Beside what the broker has on its class path.
@@ -34,11 +34,11 @@ PINS = {
 
 
 class KafkaStreams:
-    """Each job runs in a JVM of its own, which does a small one of the same kind first."""
+    """Kafka Streams as a side: each job runs in its own JVM, after a small warm-up job."""
 
     name = STREAMS
 
-    def __init__(self, at: Ground, files: ExitStack) -> None:
+    def __init__(self, at: BenchServer, files: ExitStack) -> None:
         self._at = at
         self.spent: Mapping[str, float] = {}
         self._files = files

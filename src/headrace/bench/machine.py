@@ -1,4 +1,4 @@
-"""What the figures were measured on: versions and machine, as the results tell them."""
+"""The machine and the versions that the figures were measured on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from headrace import __version__
 from headrace.bench import flink, kafka_streams
-from headrace.topics.jars import pins
-from headrace.topics.java import find_java
+from headrace.kafka.jars import pins
+from headrace.kafka.java_home import find_java
 
 
 def about(repeats: int) -> dict[str, str]:

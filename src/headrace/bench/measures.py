@@ -1,12 +1,12 @@
-"""Measures: what is not a job with an end, such as a latency; each yields rows of its own."""
+"""Measures: workloads that are not bounded jobs, such as a latency; each yields its own rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from headrace.bench.bench_server import BenchServer
 from headrace.bench.figures import HEADRACE, Row
-from headrace.bench.ground import Ground
 from headrace.bench.sides import Side
 
 
@@ -14,14 +14,14 @@ from headrace.bench.sides import Side
 class Run:
     """What a measure gets: where it runs, how large it is to be, how often, and all sides.
 
-    `tell` takes how far it is, `problem` what failed on the way.
+    `announce` takes how far it is, `problem` what failed on the way.
     """
 
-    at: Ground
+    at: BenchServer
     records: int
     repeats: int
     sides: tuple[Side, ...]
-    tell: Callable[[str], None]
+    announce: Callable[[str], None]
     problem: Callable[[str], None]
     quick: bool = False
 

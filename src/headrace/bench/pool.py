@@ -1,4 +1,4 @@
-"""A load of HTTP requests: many connections, each of which asks again when it has its answer."""
+"""An HTTP load: many connections, each with one request at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECONDS = 6.0
 
 @dataclass(frozen=True)
 class Load:
-    """What a pool of connections saw."""
+    """The responses that a pool of connections received, and how long they took."""
 
     per_second: float
     p50_ms: float
@@ -29,8 +29,8 @@ class Load:
         return f"{self.per_second:,.0f}/s, p50 {self.p50_ms:.1f} ms, p99 {self.p99_ms:.1f} ms"
 
 
-class Asker(asyncio.Protocol):
-    """One connection: sends a request, waits for its whole answer, sends the next."""
+class LoadConnection(asyncio.Protocol):
+    """One connection: sends a request, waits for the whole response, sends the next."""
 
     def __init__(self, make: Callable[[], bytes], until: float, took: list[float]) -> None:
         self.make, self.until, self.took = make, until, took
@@ -80,8 +80,8 @@ def _request(host: str, method: str, path: str, body: bytes = b"") -> bytes:
     ).encode() + body
 
 
-def _ask_on_and_on(url: str, table: str | None, rows: int) -> Load:
-    """In a process of its own. Without a table, an endpoint that does nothing is asked."""
+def _send_requests(url: str, table: str | None, rows: int) -> Load:
+    """Sends requests, in its own process; without a table, to an endpoint that does nothing."""
     host = urlsplit(url).netloc
     name, _, port = host.partition(":")
     choose = random.Random(1)
@@ -98,7 +98,7 @@ def _ask_on_and_on(url: str, table: str | None, rows: int) -> Load:
         until = time.monotonic() + SECONDS
         loop = asyncio.get_running_loop()
         made = [
-            await loop.create_connection(lambda: Asker(make, until, took), name, int(port))
+            await loop.create_connection(lambda: LoadConnection(make, until, took), name, int(port))
             for _ in range(CONNECTIONS)
         ]
         await asyncio.gather(*(asker.done for _, asker in made))
@@ -110,4 +110,4 @@ def _ask_on_and_on(url: str, table: str | None, rows: int) -> Load:
 
 def load(url: str, table: str | None, rows: int) -> Load:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_ask_on_and_on, (url, table, rows))
+        return pool.apply(_send_requests, (url, table, rows))

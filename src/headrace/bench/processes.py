@@ -1,4 +1,4 @@
-"""What processes take: memory and CPU of one and all its descendants, as Linux tells."""
+"""Memory and CPU of a process and its descendants, as Linux reports them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def available() -> bool:
 
 
 def family(pid: int, without: frozenset[int] = frozenset()) -> set[int]:
-    """A process and its descendants, but not those and what is below them."""
+    """A process and its descendants, without the given ones and their descendants."""
     children: dict[int, list[int]] = {}
     for process, fields in _stats().items():
         children.setdefault(int(fields[1]), []).append(process)
@@ -43,7 +43,7 @@ def megabytes(pids: set[int]) -> float:
 
 
 class Peak:
-    """The most that a process and its descendants hold, looked at now and then in a `with`."""
+    """The peak memory of a process and its descendants while a `with` block runs, by sampling."""
 
     def __init__(self, pid: int, without: frozenset[int], seconds: float = 0.5) -> None:
         self.megabytes = 0.0
@@ -68,7 +68,7 @@ class Peak:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU of a process and its descendants, those that ended under them included."""
+    """CPU time of a process and its descendants, including those that have ended."""
     stats = _stats()
     ticks = sum(sum(map(int, stats[p][11:15])) for p in family(pid) if p in stats)
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -58,7 +58,7 @@ def verdict_text(verdict: Verdict, unit: str) -> str:
 
 
 class _Notes:
-    """Reasons, each told once under a number."""
+    """Reasons as numbered notes, each written once."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
@@ -163,17 +163,17 @@ def _line(cells: list[str]) -> str:
 def to_json(results: Results) -> str:
     rows = []
     for row in results.rows:
-        plain = asdict(row)
-        plain["cells"] = {side: _plain_cell(cell) for side, cell in row.cells.items()}
-        plain["verdicts"] = [
+        data = asdict(row)
+        data["cells"] = {side: _cell_data(cell) for side, cell in row.cells.items()}
+        data["verdicts"] = [
             {"bar": wanted(v.bar, row.unit), "reached": v.reached, "met": v.met}
             for v in results.verdicts(row)
         ]
-        rows.append(plain)
+        rows.append(data)
     return json.dumps({"about": dict(results.about), "rows": rows}, indent=1) + "\n"
 
 
-def _plain_cell(cell: Cell) -> dict[str, Any]:
+def _cell_data(cell: Cell) -> dict[str, Any]:
     if isinstance(cell, Absent):
         return {"absent": cell.reason}
     return {
@@ -189,21 +189,21 @@ def from_json(text: str) -> Results:
     return Results(tuple(_row(row) for row in found["rows"]), found["about"])
 
 
-def _row(plain: Mapping[str, Any]) -> Row:
-    kept = {k: v for k, v in plain.items() if k not in ("cells", "bars", "verdicts")}
+def _row(data: Mapping[str, Any]) -> Row:
+    kept = {k: v for k, v in data.items() if k not in ("cells", "bars", "verdicts")}
     cells = {
         side: Absent(cell["absent"]) if "absent" in cell else Samples(tuple(cell["values"]))
-        for side, cell in plain["cells"].items()
+        for side, cell in data["cells"].items()
     }
-    return Row(cells=cells, bars=tuple(_bar(b) for b in plain["bars"]), **kept)
+    return Row(cells=cells, bars=tuple(_bar(b) for b in data["bars"]), **kept)
 
 
-def _bar(plain: Mapping[str, Any]) -> Bar:
-    unless = plain.get("unless")
+def _bar(data: Mapping[str, Any]) -> Bar:
+    unless = data.get("unless")
     return Bar(
-        plain["wanted"],
-        plain["against"],
-        plain["at_most"],
+        data["wanted"],
+        data["against"],
+        data["at_most"],
         None if unless is None else _bar(unless),
     )
 

@@ -1,4 +1,4 @@
-"""The sides of a comparison: who runs a job, from its start until everything is written."""
+"""The sides of a comparison, each of which runs a job until everything is written."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame
 
+from headrace.bench.bench_server import BenchServer
 from headrace.bench.figures import BY_HAND, HEADRACE, Absent
-from headrace.bench.ground import Ground
 from headrace.bench.jobs import Hand, Job, Size
-from headrace.spark.sink import SinkTarget, write_to_kafka
-from headrace.spark.topics import consumer_options, stream_topic
-from headrace.topics.settings import client_settings
+from headrace.kafka.settings import client_settings
+from headrace.spark.runtime.kafka_source import consumer_options, stream_topic
+from headrace.spark.sink.kafka import SinkTarget, write_to_kafka
 
 Topics = Mapping[str, str]
 MAX_PER_BATCH = 500_000  # as Headrace's default
 
 
 class Side(Protocol):
-    """`why_not` says why this side cannot do a job. `seconds` does it, from the moment that it runs
-    until everything is read and written. `running` keeps it running. `spent` tells of the last job
-    where its seconds went, if the side knows."""
+    """One side of a comparison. `why_not` says why it cannot run a job, `seconds` runs one until
+    all is written, `running` keeps one running, `spent` says where the last job's seconds went, if
+    known."""
 
     name: str
     spent: Mapping[str, float]
@@ -47,14 +47,14 @@ def spent(query: Any, took: float) -> dict[str, float]:
     return {"outside": outside, **{name: ms / 1000 for name, ms in parts.items()}}
 
 
-def topics_of(at: Ground, job: Job, size: Size) -> dict[str, str]:
+def topics_of(at: BenchServer, job: Job, size: Size) -> dict[str, str]:
     return {source.name: at.source(source, size) for source in job.sources}
 
 
 class Ours:
     name = HEADRACE
 
-    def __init__(self, at: Ground) -> None:
+    def __init__(self, at: BenchServer) -> None:
         self._at = at
         self.spent: Mapping[str, float] = {}
 
@@ -83,7 +83,7 @@ class ByHand:
 
     name = BY_HAND
 
-    def __init__(self, at: Ground) -> None:
+    def __init__(self, at: BenchServer) -> None:
         self._at = at
         self._started_at = 0.0
         self.spent: Mapping[str, float] = {}

@@ -1,1 +1,1 @@
-"""What exists: sources, types and queries; and the log of statements that made it so."""
+"""The catalog of sources, types and queries, and the command log that it is built from."""

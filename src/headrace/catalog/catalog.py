@@ -14,17 +14,19 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class QueryRecord:
-    """A persistent query as the catalog knows it, running or not."""
+    """A persistent query as the catalog knows it, running or not. `creates_sink`: its sink was made
+    for it (CREATE … AS SELECT), and goes with it."""
 
     id: str
     statement: str
     sources: tuple[str, ...]
     sink: str
+    creates_sink: bool = False
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """A value: every change makes a new one, so a plan sees one state and a failure changes none.
+    """All sources, types and queries; immutable, each change returns a new catalog.
 
     `topic_partitions` answers how many partitions a topic has, from what was last heard.
     """

@@ -1,1 +1,1 @@
-"""The command line: `headrace start`, `headrace cli`, and whatever else is in the table."""
+"""The command line: `headrace start`, `headrace cli` and the other commands of `commands.py`."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace import __version__
-from headrace.cli.session import Format, Session
+from headrace.cli.shell_session import Format, Session
 from headrace.model.errors import HeadraceError
 
 
-class Leave(Exception):
-    """The user wants to go."""
+class ExitShell(Exception):
+    """Raised when the user exits the shell."""
 
 
 @dataclass(frozen=True)
 class Builtin:
-    """`arguments`: the least and the most it takes."""
+    """A builtin command; `arguments` are the least and the most it takes."""
 
     name: str
     usage: str
@@ -46,7 +46,7 @@ _KEYS = (
 
 
 def _leave(session: Session, arguments: list[str]) -> None:
-    raise Leave
+    raise ExitShell
 
 
 def _clear(session: Session, arguments: list[str]) -> None:
@@ -98,7 +98,7 @@ def _run_script(session: Session, arguments: list[str]) -> None:
     session.run_file(arguments[0])
 
 
-def _switch(value: str) -> bool:
+def _on_or_off(value: str) -> bool:
     try:
         return {"ON": True, "OFF": False}[value.upper()]
     except KeyError:
@@ -114,7 +114,7 @@ def _set_cli(session: Session, arguments: list[str]) -> None:
         raise HeadraceError("Usage: set cli WRAP ON|OFF; set cli COLUMN-WIDTH <number>")
     name, value = arguments[0].upper(), arguments[1]
     if name == "WRAP":
-        session.wrap = _switch(value)
+        session.wrap = _on_or_off(value)
     elif name == "COLUMN-WIDTH":
         if not value.isdecimal():
             raise HeadraceError(f"Invalid value: {value}. COLUMN-WIDTH is a number; 0 for none.")
@@ -125,15 +125,15 @@ def _set_cli(session: Session, arguments: list[str]) -> None:
 
 def _pipelining(session: Session, arguments: list[str]) -> None:
     if arguments:
-        session.pipelining = _switch(arguments[0])
+        session.pipelining = _on_or_off(arguments[0])
     setting = "ON" if session.pipelining else "OFF"
     session.output.line(f"Current request-pipelining configuration: {setting}")
 
 
 BUILTINS: tuple[Builtin, ...] = (
     Builtin("help", "help [command]", "This list.", (0, 2), _help),
-    Builtin("exit", "exit", "Leave.", (0, 0), _leave),
-    Builtin("quit", "quit", "Leave.", (0, 0), _leave),
+    Builtin("exit", "exit", "ExitShell.", (0, 0), _leave),
+    Builtin("quit", "quit", "ExitShell.", (0, 0), _leave),
     Builtin("clear", "clear", "Clear the terminal.", (0, 0), _clear),
     Builtin("output", "output [TABULAR|JSON]", "Show or set the form of results.", (0, 1), _output),
     Builtin("server", "server [URL]", "Show the server, or change to another.", (0, 1), _server),
@@ -159,7 +159,7 @@ BUILTINS: tuple[Builtin, ...] = (
 
 
 def find(line: str) -> tuple[Builtin, list[str]] | None:
-    """The command a line is, with its arguments; None if it is SQL."""
+    """The builtin command of a line, with its arguments; None if the line is SQL."""
     text = line.strip().rstrip(";").strip()
     for builtin in BUILTINS:
         name = builtin.name.split()

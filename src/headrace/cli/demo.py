@@ -1,4 +1,4 @@
-"""`headrace demo`: a server, a small pipeline, and what it makes of a few orders."""
+"""`headrace demo`: starts a server and runs a small pipeline on a few orders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headrace.cli.commands import FAILED, OK
 from headrace.client import Client
 
 if TYPE_CHECKING:
+    from headrace.kafka.records import Record
     from headrace.server.launch import RunningServer
-    from headrace.topics.records import Record
 
 # A record as it is printed: key, value and time.
 Shown = tuple[object, str, int]
@@ -71,13 +71,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from headrace.server.launch import LaunchOptions, RunningServer
-    from headrace.server.run import serve, tell
+    from headrace.server.run import announce, serve
 
     with tempfile.TemporaryDirectory(prefix="headrace-demo-") as temporary:
         options = LaunchOptions(data_dir=args.data_dir or Path(temporary))
         if args.keep:
             return serve(options, show)
-        with RunningServer(options, tell) as server:
+        with RunningServer(options, announce) as server:
             return show(server)
 
 
@@ -109,8 +109,8 @@ def demo_script() -> str:
 
 def produce(kafka: str) -> None:
     """Writes the demo's records."""
-    from headrace.topics.client import KafkaConnection
-    from headrace.topics.records import NewRecord, RecordWriter
+    from headrace.kafka.client import KafkaConnection
+    from headrace.kafka.records import NewRecord, RecordWriter
 
     records = [
         NewRecord(
@@ -144,8 +144,8 @@ def _show_topic(kafka: str, topic: str) -> bool:
 
 
 def _rows(kafka: str, topic: str) -> list[Shown]:
-    from headrace.topics.client import KafkaConnection
-    from headrace.topics.records import RecordReader
+    from headrace.kafka.client import KafkaConnection
+    from headrace.kafka.records import RecordReader
 
     latest: dict[object, Shown] = {}
     for record in RecordReader(KafkaConnection({"bootstrap.servers": kafka})).read(topic):

@@ -1,4 +1,4 @@
-"""Ctrl-C: while statements run it counts, whenever it comes; between them it does no harm."""
+"""Ctrl-C: interrupts running statements, and is ignored between them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _UNHEARD_SECONDS = 1.0
 
 
 @contextmanager
-def heeded(*, always: bool) -> Iterator[None]:
-    """Within, an interrupt raises KeyboardInterrupt.
+def interruptible(*, always: bool) -> Iterator[None]:
+    """A context in which an interrupt raises KeyboardInterrupt.
 
     `always`: also where the process was started with interrupts ignored. Shells do that with what
     they start in the background. A script honours it; a person at a terminal means what he types.
@@ -36,7 +36,7 @@ def heeded(*, always: bool) -> Iterator[None]:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Within, an interrupt does nothing, except where one is heeded."""
+    """A context in which interrupts are ignored, except inside `interruptible`."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -45,7 +45,7 @@ def ignored() -> Iterator[None]:
 
 
 class _Watch:
-    """Sees to it that an interrupt is heard, once.
+    """The signal handler, which delivers each interrupt once.
 
     Left alone, Python may miss one. It may come after Python's last look for signals and before a
     system call that waits: a clock ends such waiting, for a look. And its exception may be raised

@@ -1,4 +1,4 @@
-"""Where the command line writes: the terminal, in colour if it is one, and the spool file."""
+"""Output of the command line: the terminal, with colours where it has them, and the spool file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Output:
         self.keep(text)
 
     def note(self, text: str) -> None:
-        """Something about the session rather than a result; never in a pipe's way."""
+        """Writes a note about the session, which does not go into a pipe."""
         if self.terminal:
             self.out.write(f"{_FAINT}{text}{_RESET}\n" if self.colour else f"{text}\n")
             self.out.flush()

@@ -1,4 +1,4 @@
-"""`headrace package`: what executors need of Headrace, as one file."""
+"""`headrace package`: writes what executors need of Headrace into one file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from headrace.spark.package import DIRECTORY, dependencies, write_package
+    from headrace.spark.runtime.package import DIRECTORY, dependencies, write_package
 
     wanted = [*args.also, *(dependencies() if args.with_dependencies else ())]
     try:

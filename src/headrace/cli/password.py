@@ -1,4 +1,4 @@
-"""`headrace password`: a line for the credentials file of a server."""
+"""`headrace password`: prints a line for a server's credentials file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line a person edits: many lines, history, colours, completion."""
+"""The interactive prompt: multi-line editing, history, colours, completion."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
 from headrace.cli import builtins
-from headrace.cli.session import Session
-from headrace.cli.statements import first_word, is_complete
+from headrace.cli.shell_session import Session
+from headrace.cli.statement_splitter import first_word, is_complete
 from headrace.client import Client, ClientError
 from headrace.sql.keywords import KEYWORDS
 from headrace.sql.tokens import tokenize

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 
 from headrace.cli.commands import OK
-from headrace.functions.declare import (
+from headrace.functions.declare.declaration import (
     Example,
     Function,
     FunctionKind,
@@ -14,10 +14,15 @@ from headrace.functions.declare import (
     Overload,
     Typed,
 )
+from headrace.functions.declare.signatures import parameter_type_text
 from headrace.functions.registry import REGISTRY
-from headrace.functions.signatures import parameter_type_text
 from headrace.model.settings import SETTINGS, Setting
-from headrace.plan.properties import COMMON, DECLARED, INSERTED, WithProperty
+from headrace.plan.sources.properties import (
+    COMMON,
+    DECLARED,
+    INSERTED,
+    WithProperty,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

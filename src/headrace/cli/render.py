@@ -1,4 +1,4 @@
-"""Entities as a person reads them: one function for each `@type`."""
+"""Entities as text for people: one function for each `@type`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from headrace.cli.tables import table
+from headrace.cli.text_tables import table
 
 Json = Mapping[str, Any]
 Lines = Iterator[str]
@@ -33,7 +33,7 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _named(label: str, value: Any) -> str:
+def _named(label: str, value: object) -> str:
     return f"{label:<20} : {value}"
 
 
@@ -53,7 +53,7 @@ def _message(text: Callable[[Json], str]) -> Renderer:
 def _listing(
     headers: Sequence[str],
     member: str,
-    cells: Callable[[Json], Sequence[Any]],
+    cells: Callable[[Json], Sequence[object]],
     footer: str | None = None,
 ) -> Renderer:
     def show(entity: Json, width: int | None) -> Lines:
@@ -68,12 +68,12 @@ def _listing(
 # --------------------------------------------------------------------------------- cells
 
 
-def _source(item: Json) -> Sequence[Any]:
+def _source(item: Json) -> Sequence[object]:
     windowed = "true" if item["isWindowed"] else "false"
     return item["name"], item["topic"], item["keyFormat"], item["valueFormat"], windowed
 
 
-def _query(item: Json) -> Sequence[Any]:
+def _query(item: Json) -> Sequence[object]:
     counts = ",".join(f"{state}:{count}" for state, count in item["statusCount"].items())
     return (
         item["id"],
@@ -85,14 +85,14 @@ def _query(item: Json) -> Sequence[Any]:
     )
 
 
-def _topic(item: Json) -> Sequence[Any]:
+def _topic(item: Json) -> Sequence[object]:
     replicas = item["replicaInfo"]
     same = len(set(replicas)) == 1
     counts = str(replicas[0]) if same else ", ".join(map(str, replicas)) or "0"
     return item["name"], len(replicas), counts
 
 
-def _topic_extended(item: Json) -> Sequence[Any]:
+def _topic_extended(item: Json) -> Sequence[object]:
     return *_topic(item), item["consumerCount"], item["consumerGroupCount"]
 
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 from headrace import __version__
 from headrace.cli import builtins
-from headrace.cli.builtins import Leave
+from headrace.cli.builtins import ExitShell
 from headrace.cli.commands import FAILED, INTERRUPTED, OK, UNREACHABLE
-from headrace.cli.interrupts import heeded, ignored
+from headrace.cli.interrupts import ignored, interruptible
 from headrace.cli.output import Output
-from headrace.cli.session import Format, Session
-from headrace.cli.statements import statements
+from headrace.cli.shell_session import Format, Session
+from headrace.cli.statement_splitter import statements
 from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.model.errors import HeadraceError
 from headrace.model.pairs import add_pairs
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             return once(session, lambda: session.run_file(args.file))
         if not sys.stdin.isatty():
             return once(session, lambda: session.run(sys.stdin.read()))
-        return converse(session)
+        return interact(session)
     finally:
         output.spool_off()
         session.client.close()
@@ -96,9 +96,9 @@ def _password(args: argparse.Namespace) -> str:
 
 
 def once(session: Session, work: Callable[[], None]) -> int:
-    """For scripts: the first failure ends it, and the exit code tells."""
+    """Runs statements for scripts: the first failure ends the run and sets the exit code."""
     try:
-        with heeded(always=False):
+        with interruptible(always=False):
             work()
     except ConnectionFailed as error:
         session.output.error(str(error))
@@ -108,13 +108,13 @@ def once(session: Session, work: Callable[[], None]) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Leave:
+    except ExitShell:
         return OK
     return OK
 
 
-def converse(session: Session) -> int:
-    """For people: what fails is told, and the next line awaited."""
+def interact(session: Session) -> int:
+    """Runs the interactive shell: failures are shown, and the next line is read."""
     from headrace.cli.prompt import Prompt  # a script has no use for it, and it takes time
 
     prompt = Prompt(session)
@@ -126,10 +126,10 @@ def converse(session: Session) -> int:
                 if line.strip():
                     session.history.append(line)
                     session.output.keep(f"{prompt.TEXT}{line}")
-                    with heeded(always=True):
+                    with interruptible(always=True):
                         enter(session, line)
                         prompt.refresh(line)
-            except (EOFError, Leave):
+            except (EOFError, ExitShell):
                 session.output.line("Exiting Headrace.")
                 return OK
             except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`headrace start`: the server."""
+"""`headrace start`: runs the server."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def settings(args: argparse.Namespace) -> Mapping[str, str]:
 
 
 def launch_options(args: argparse.Namespace) -> dict[str, Any]:
-    """What was told; what was not is left to its default, which may then give way."""
+    """The options of the command line; what is not given keeps its default."""
     names = ("host", "port", "kafka_port", "registry_port", "data_dir")
     told = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     return {**told, "settings": settings(args)}
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def command_line(addresses: Mapping[str, str]) -> list[str]:
-    """What starts this server again, on the ports that it has now."""
+    """The command that starts this server again, on the ports that it has now."""
     told = [*sys.orig_argv]
     for option, part in _PORTS.items():
         # Kafka's address has no scheme, and may be a list if it is not ours.

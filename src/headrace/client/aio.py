@@ -1,4 +1,4 @@
-"""The client for programs that run an event loop."""
+"""The client for asyncio."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.client import wire
 from headrace.client.rows import Ack, ResultColumn, Row
 from headrace.client.wire import Call, Json, RowParser
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, str] = {}
 
 
 class _Lines:
@@ -93,7 +93,7 @@ class AsyncClient:
         *,
         user: str | None = None,
         password: str = "",
-        properties: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
         variables: Mapping[str, Any] = _NOTHING,
         timeout: float | None = 300.0,
         verify: bool | str = True,
@@ -145,8 +145,8 @@ class AsyncClient:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
         after: int | None = None,
     ) -> list[Json]:
         """Runs statements; returns one entity for each. `after`: a command to wait for first."""
@@ -159,8 +159,8 @@ class AsyncClient:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> AsyncRowStream:
         """Starts a query and yields its rows as they come; use it in an `async with`."""
         call = wire.query_call(
@@ -172,8 +172,8 @@ class AsyncClient:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> list[Row]:
         """All rows of a query that ends."""
         async with await self.stream(sql, properties=properties, variables=variables) as rows:
@@ -183,8 +183,8 @@ class AsyncClient:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> AsyncPrintedLines:
         """The lines of a PRINT statement as they come; use it in an `async with`."""
         call = wire.query_call(
@@ -200,16 +200,16 @@ class AsyncClient:
 
     # ------------------------------------------------------------------------- inserts
 
-    async def insert(self, target: str, row: Mapping[str, Any]) -> None:
+    async def insert(self, target: str, row: Mapping[str, object]) -> None:
         """Inserts one row; returns when it is in the topic."""
         async for ack in self.insert_stream(target, [row]):
             if ack.error is not None:
                 raise ack.error
 
     async def insert_stream(
-        self, target: str, rows: Iterable[Mapping[str, Any]]
+        self, target: str, rows: Iterable[Mapping[str, object]]
     ) -> AsyncIterator[Ack]:
-        """Inserts many rows; yields what became of each, in order."""
+        """Inserts many rows; yields the result of each, in order."""
         sent = 0
         for call in wire.insert_calls(target, rows):
             for ack in wire.parse_acks((await self._send(call)).text, sent):

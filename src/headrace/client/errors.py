@@ -1,4 +1,4 @@
-"""What can go wrong with a request, one class for each thing a caller may want to handle."""
+"""Errors of a request, one class for each kind that a caller may want to handle."""
 
 from __future__ import annotations
 

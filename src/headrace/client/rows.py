@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Ack:
-    """What became of the row number `sequence` of an insert stream; `error` None: it is in."""
+    """The result for row number `sequence` of an insert stream; without `error` it was written."""
 
     sequence: int
     error: Exception | None = None

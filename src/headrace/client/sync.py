@@ -1,4 +1,4 @@
-"""The client for programs that wait."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.client import wire
 from headrace.client.rows import Ack, ResultColumn, Row
 from headrace.client.wire import Call, Json, RowParser
 
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, str] = {}
 
 
 class _Lines:
@@ -90,7 +90,7 @@ class Client:
         *,
         user: str | None = None,
         password: str = "",
-        properties: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
         variables: Mapping[str, Any] = _NOTHING,
         timeout: float | None = 300.0,
         verify: bool | str = True,
@@ -153,8 +153,8 @@ class Client:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
         after: int | None = None,
     ) -> list[Json]:
         """Runs statements; returns one entity for each. `after`: a command to wait for first."""
@@ -167,8 +167,8 @@ class Client:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> RowStream:
         """Starts a query and yields its rows as they come; use it in a `with`."""
         call = wire.query_call(
@@ -180,8 +180,8 @@ class Client:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> list[Row]:
         """All rows of a query that ends."""
         with self.stream(sql, properties=properties, variables=variables) as rows:
@@ -191,8 +191,8 @@ class Client:
         self,
         sql: str,
         *,
-        properties: Mapping[str, Any] = _NOTHING,
-        variables: Mapping[str, Any] = _NOTHING,
+        properties: Mapping[str, object] = _NOTHING,
+        variables: Mapping[str, object] = _NOTHING,
     ) -> PrintedLines:
         """The lines of a PRINT statement as they come; use it in a `with`."""
         call = wire.query_call(
@@ -208,14 +208,14 @@ class Client:
 
     # ------------------------------------------------------------------------- inserts
 
-    def insert(self, target: str, row: Mapping[str, Any]) -> None:
+    def insert(self, target: str, row: Mapping[str, object]) -> None:
         """Inserts one row; returns when it is in the topic."""
         for ack in self.insert_stream(target, [row]):
             if ack.error is not None:
                 raise ack.error
 
-    def insert_stream(self, target: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Ack]:
-        """Inserts many rows; yields what became of each, in order."""
+    def insert_stream(self, target: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Ack]:
+        """Inserts many rows; yields the result of each, in order."""
         sent = 0
         for call in wire.insert_calls(target, rows):
             yield from wire.parse_acks(self._send(call).text, sent)

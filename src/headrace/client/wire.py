@@ -1,4 +1,4 @@
-"""What goes over the wire: requests as data, and lines of answers read back.
+"""The client's requests as data, and its parsing of response lines.
 
 Both clients use this; they differ only in how they wait.
 """
@@ -57,7 +57,7 @@ class Call:
 
 
 def execute_call(
-    sql: str, properties: Mapping[str, Any], variables: Mapping[str, Any], after: int | None
+    sql: str, properties: Mapping[str, object], variables: Mapping[str, object], after: int | None
 ) -> Call:
     body: Json = {
         "ksql": sql,
@@ -71,15 +71,15 @@ def execute_call(
 
 def query_call(
     sql: str,
-    properties: Mapping[str, Any],
-    variables: Mapping[str, Any],
+    properties: Mapping[str, object],
+    variables: Mapping[str, object],
     accept: str = STREAMED,
 ) -> Call:
     body = {"sql": sql, "properties": dict(properties), "sessionVariables": dict(variables)}
     return Call("POST", "/query-stream", body, accept=accept)
 
 
-def insert_calls(target: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Call]:
+def insert_calls(target: str, rows: Iterable[Mapping[str, object]]) -> Iterator[Call]:
     """Requests of a bounded number of rows each; none for no rows."""
     remaining = iter(rows)
     head = json.dumps({"target": target})
@@ -89,7 +89,7 @@ def insert_calls(target: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[Cal
         yield Call("POST", "/inserts-stream", content=content, accept=DELIMITED)
 
 
-def row_text(value: Any) -> str:
+def row_text(value: object) -> str:
     """JSON as the server reads it: bytes in base64, dates and times in ISO 8601, decimals whole.
 
     `json` has no way to write a number with the digits of a Decimal, hence by hand.

@@ -1,1 +1,1 @@
-"""Runs statements: resolves, plans, provisions, records them, and keeps their queries going."""
+"""Runs statements, keeps their queries running, and recovers both at start."""

@@ -1,4 +1,4 @@
-"""Ends parts that may wait for something that never comes, such as an answer of Kafka."""
+"""Closes parts of the server with a time limit, since one may block on Kafka for ever."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class Part(Protocol):
 
 
 class Closing:
-    """Closes parts one after the other, all of them in so many seconds."""
+    """Closes parts one after the other, within a number of seconds for all."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
 
     def close(self, part: Part) -> bool:
-        """Whether it has ended. If not, it goes on doing so in a thread that holds up nothing."""
+        """Whether the part was closed in time; if not, a background thread goes on closing it."""
         name = type(part).__name__
         failed = threading.Event()
 
         def close() -> None:
             try:
                 part.close()
-            except Exception:
+            except Exception:  # the other parts are to be closed, too
                 failed.set()
                 LOG.exception("%s could not be closed", name)
 

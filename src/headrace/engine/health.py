@@ -1,5 +1,5 @@
-"""How the server is, part by part. What may be slow to answer is asked in the background, so that
-health itself answers at once, whatever hangs.
+"""Health of the server by part; slow probes run in the background, so that the health check always
+returns at once.
 
 A part may be unwell without the server being so: a query that fails is its owner's business, and
 no reason to take the server from its clients.
@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from headrace.engine.queries import QueryKeeper
+from headrace.engine.environment import Environment
+from headrace.engine.queries.persistent import QueryKeeper
 from headrace.engine.supervised import SupervisedThread
-from headrace.engine.world import World
 from headrace.model.entities import Health, HealthPart, QueryState
 from headrace.model.errors import HeadraceError
-from headrace.spark.jvm import ContextStoppedError, SparkJvm
-from headrace.spark.torn import local_path
+from headrace.spark.internals.jvm import ContextStoppedError, SparkJvm
+from headrace.spark.runtime.torn_checkpoints import local_path
 
 ASK_SECONDS = 2.0
 # A part that has not answered for so long is unwell.
@@ -30,8 +30,8 @@ LEAST_FREE_BYTES = 16 * 1024 * 1024
 Reason = Callable[[], "str | None"]
 
 
-class Asked:
-    """A part that is asked now and then by a thread of its own. `ask` raises if it is unwell."""
+class Probe:
+    """A part that a thread of its own probes regularly; `ask` raises if the part is unhealthy."""
 
     def __init__(self, name: str, ask: Callable[[], None]) -> None:
         self._ask = ask
@@ -51,53 +51,53 @@ class Asked:
             try:
                 self._ask()
                 self._reason = None
-            except Exception as e:
+            except Exception as e:  # whatever it raises is why the part is unwell
                 self._reason = str(e) or type(e).__name__
             finally:
                 self._asked_at = None
 
 
 class HealthWatch:
-    """All parts of a server. `lost` is told if Spark is lost for good."""
+    """The health of all parts of a server. `lost` is called if Spark is lost for good."""
 
     def __init__(
-        self, world: World, topic: str, queries: QueryKeeper, lost: Callable[[str], None]
+        self, env: Environment, topic: str, queries: QueryKeeper, lost: Callable[[str], None]
     ) -> None:
-        self._world = world
+        self._env = env
         self._topic = topic
         self._queries = queries
         self._lost = lost
-        self._jvm = SparkJvm(world.spark)
-        asked = {"kafka": self._ask_kafka, "spark": self._ask_spark, "disk": self._ask_disk}
-        if world.registry is not None:
-            asked["schemaRegistry"] = self._ask_registry
-        self._asked = {name: Asked(name, ask) for name, ask in asked.items()}
+        self._jvm = SparkJvm(env.spark)
+        probes = {"kafka": self._ask_kafka, "spark": self._ask_spark, "disk": self._ask_disk}
+        if env.registry is not None:
+            probes["schemaRegistry"] = self._ask_registry
+        self._probes = {name: Probe(name, ask) for name, ask in probes.items()}
         self._reasons: dict[str, Reason] = {
-            **{name: part.reason for name, part in self._asked.items()},
-            "spark": lambda: self._jvm.end or self._asked["spark"].reason(),
+            **{name: part.reason for name, part in self._probes.items()},
+            "spark": lambda: self._jvm.end or self._probes["spark"].reason(),
         }
         self._watcher = SupervisedThread("spark-jvm", self._watch)
 
     def watch(self, name: str, thread: SupervisedThread) -> None:
-        """A thread is a part, too."""
+        """Adds a thread as a part."""
         self.add(name, lambda: thread.failure)
 
     def add(self, name: str, reason: Reason) -> None:
         self._reasons[name] = reason
 
     def open(self) -> None:
-        for part in self._asked.values():
+        for part in self._probes.values():
             part.thread.start()
         self._watcher.start()
 
     def close(self) -> None:
-        """Does not wait for parts that owe an answer."""
-        for part in self._asked.values():
+        """Stops the probes, without waiting for those that are blocked."""
+        for part in self._probes.values():
             part.thread.stopping.set()
         self._watcher.stop()
 
     def give_up(self, reason: str) -> None:
-        """Spark has to begin anew, for what it cannot get rid of."""
+        """Has Spark restarted, because of a task that cannot be ended."""
         if not self._jvm.kill(reason):
             self._lost(reason)
 
@@ -113,12 +113,12 @@ class HealthWatch:
                 return
 
     def _ask_kafka(self) -> None:
-        if not self._world.admin.exists(self._topic, PATIENCE_SECONDS):
+        if not self._env.admin.exists(self._topic, PATIENCE_SECONDS):
             raise HeadraceError(f"Topic '{self._topic}' does not exist in Kafka.")
 
     def _ask_registry(self) -> None:
-        assert self._world.registry is not None
-        self._world.registry.subjects()
+        assert self._env.registry is not None
+        self._env.registry.subjects()
 
     def _ask_spark(self) -> None:
         try:
@@ -129,7 +129,7 @@ class HealthWatch:
             raise
 
     def _ask_disk(self) -> None:
-        for directory in (self._world.data_dir, local_path(self._world.state_dir)):
+        for directory in (self._env.data_dir, local_path(self._env.state_dir)):
             if directory is None:
                 continue
             found = os.statvfs(directory if directory.exists() else directory.parent)

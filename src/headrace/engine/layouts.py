@@ -1,19 +1,19 @@
-"""How each side of a source or sink lies in its topic, schema ids of the registry included."""
+"""The layout of each side of a source or sink in its topic, with the schema ids of the registry."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headrace.engine.world import World
+from headrace.engine.environment import Environment
 from headrace.formats import FORMATS
 from headrace.formats.base import Format, Layout, RegistryFormat, RegistrySchema, Side
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column
 from headrace.model.sources import Serde, Source
 from headrace.plan import nodes as n
-from headrace.topics.registry.client import RegistryClient
-from headrace.topics.registry.schema import RegisteredSchema, Schema
+from headrace.registry.client import RegistryClient
+from headrace.registry.schema import RegisteredSchema, Schema
 
 Codec = tuple[Format, Layout]
 _NO_ID = 0  # a registry counts from 1
@@ -23,8 +23,8 @@ def subject(topic: str, side: Side) -> str:
     return f"{topic}-{side}"
 
 
-def plain_layout(serde: Serde, columns: Sequence[Column], side: Side, topic: str) -> Codec:
-    """The layout as far as it is known without the registry."""
+def unregistered_layout(serde: Serde, columns: Sequence[Column], side: Side, topic: str) -> Codec:
+    """The layout without what the registry adds to it."""
     format_ = FORMATS[serde.format]
     layout = Layout(
         tuple(columns),
@@ -36,38 +36,38 @@ def plain_layout(serde: Serde, columns: Sequence[Column], side: Side, topic: str
     return format_, layout
 
 
-def layout_of(world: World, node: n.ReadSource | n.Write, side: Side) -> Codec:
-    """For lowering: a source's layout knows all writers' schemas, a sink's the id to write."""
+def layout_of(env: Environment, node: n.ReadSource | n.Write, side: Side) -> Codec:
+    """The layout for lowering: a source's has all writers' schemas, a sink's the id to write."""
     serde = node.key if side == "key" else node.value
     schema = node.columns if isinstance(node, n.ReadSource) else node.schema
     columns = schema.key if side == "key" else schema.value
-    format_, layout = plain_layout(serde, columns, side, node.topic)
+    format_, layout = unregistered_layout(serde, columns, side, node.topic)
     if not isinstance(format_, RegistryFormat) or not columns:
         return format_, layout
-    registry = _registry(world)
+    registry = _registry(env)
     if isinstance(node, n.ReadSource):
         return format_, replace(layout, writers=_writers(registry, subject(node.topic, side)))
     return format_, _written(registry, format_, layout)
 
 
-def source_layout(world: World, source: Source, side: Side) -> Codec:
-    """For single rows: reads and writes."""
-    return _of_source(world, source, side, written=True)
+def source_layout(env: Environment, source: Source, side: Side) -> Codec:
+    """The layout for reading and writing single rows."""
+    return _of_source(env, source, side, written=True)
 
 
-def read_layout(world: World, source: Source, side: Side) -> Codec:
-    """For single rows that are read: nothing is registered for that, because it may not fit to what
-    others have registered. Keys in topics of others are compared with each other only, and bear an
-    id that nothing has."""
-    return _of_source(world, source, side, written=source.is_sink)
+def read_layout(env: Environment, source: Source, side: Side) -> Codec:
+    """The layout for reading single rows, which registers no schema, because one may not fit what
+    others have registered. Keys in others' topics are only compared, and have an id of no
+    schema."""
+    return _of_source(env, source, side, written=source.is_sink)
 
 
-def _of_source(world: World, source: Source, side: Side, *, written: bool) -> Codec:
+def _of_source(env: Environment, source: Source, side: Side, *, written: bool) -> Codec:
     serde, columns = source.side(side)
-    format_, layout = plain_layout(serde, columns, side, source.topic)
+    format_, layout = unregistered_layout(serde, columns, side, source.topic)
     if not isinstance(format_, RegistryFormat) or not columns:
         return format_, layout
-    registry = _registry(world)
+    registry = _registry(env)
     if written or layout.option("schemaId") is not None:
         layout = _written(registry, format_, layout)
     else:
@@ -75,17 +75,17 @@ def _of_source(world: World, source: Source, side: Side, *, written: bool) -> Co
     return format_, replace(layout, writers=_writers(registry, subject(source.topic, side)))
 
 
-def _registry(world: World) -> RegistryClient:
-    if world.registry is None:
+def _registry(env: Environment) -> RegistryClient:
+    if env.registry is None:
         raise StatementError(
             "Cannot create topic/schema: the schema registry is not configured. "
             "Set 'ksql.schema.registry.url'."
         )
-    return world.registry
+    return env.registry
 
 
 def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) -> Layout:
-    """The layout with the id that its records bear: the named schema's, or the registered one."""
+    """The layout with the schema id of its records: the named schema's, or the registered one."""
     named = layout.option("schemaId")
     if named is not None:
         found = registry.by_id(int(named))

@@ -1,4 +1,4 @@
-"""Threads that the server depends on: named, started again when they fail, and seen by health.
+"""Threads that are restarted when they fail, and that the health check shows.
 
 ARCHITECTURE.md lists them all. None may end in silence: whatever its work raises is logged, and
 the work begins anew after a backoff.
@@ -62,7 +62,7 @@ class SupervisedThread:
 
     @property
     def failure(self) -> str | None:
-        """Why it does not work right now; None if it does, or need not."""
+        """Why the thread does not work right now; None if it does, or need not."""
         if self._thread is None or self.stopping.is_set():
             return None
         if not self._thread.is_alive():
@@ -78,7 +78,7 @@ class SupervisedThread:
             try:
                 self._work()
                 return
-            except Exception as failure:
+            except Exception as failure:  # no thread may end in silence
                 self._working_since = float("inf")
                 if time.monotonic() - began > self._most:
                     backoff = self._initial
@@ -100,5 +100,5 @@ class SupervisedThread:
         )
         try:
             self._failed(failure)
-        except Exception:
+        except Exception:  # the work goes on, whoever could not be told
             LOG.exception("The failure of %s could not be told", self.name)

@@ -1,15 +1,15 @@
-"""Formats: how columns become bytes and back; one module each, two faces, one table."""
+"""Formats: one module each, with two codecs between columns and bytes."""
 
 from __future__ import annotations
 
-from headrace.formats.avro import AvroFormat
-from headrace.formats.base import Format
+from headrace.formats.avro.format import AvroFormat
+from headrace.formats.base import Format, RegistryFormat
 from headrace.formats.delimited import DelimitedFormat
-from headrace.formats.json import JsonFormat
-from headrace.formats.json_sr import JsonSrFormat
+from headrace.formats.json.format import JsonFormat
+from headrace.formats.json.registered import JsonSrFormat
 from headrace.formats.kafka import KafkaFormat
 from headrace.formats.none import NoneFormat
-from headrace.formats.protobuf import ProtobufFormat, ProtobufNoSrFormat
+from headrace.formats.protobuf.format import ProtobufFormat, ProtobufNoSrFormat
 from headrace.model.errors import StatementError
 
 FORMATS: dict[str, Format] = {
@@ -25,6 +25,7 @@ FORMATS: dict[str, Format] = {
         ProtobufNoSrFormat(),
     )
 }
+REGISTRY_FORMATS = tuple(f for f in FORMATS.values() if isinstance(f, RegistryFormat))
 
 
 def format_named(name: str) -> Format:

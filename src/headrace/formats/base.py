@@ -1,13 +1,13 @@
-"""What a format is: how the columns of one side of a record become bytes, and back.
+"""The interface of a format: codecs between the columns of one side of a record and bytes.
 
-Each format has two faces that agree: `python` for single rows (INSERT VALUES, PRINT, pull queries,
+Each format has two codecs that agree: `python` for single rows (INSERT VALUES, PRINT, pull queries,
 tests) and `spark` for pipelines. Neither raises anything but CodecError on bad data.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Literal
@@ -20,14 +20,17 @@ from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.schema import Column
 from headrace.model.types import Field, SqlType, Struct
+from headrace.schemas import SchemaType
 
 Side = Literal["key", "value"]
 # A row of one side in plain Python (see headrace.model.representation), by column name.
 Row = dict[str, object]
+# How PRINT shows data; anything that is raised means that the data is of another format.
+Show = Callable[[bytes], str]
 
 
 class Feature(Enum):
-    """What a format can do: single fields in an envelope or bare (KLIP-3), schemas inferred."""
+    """Capabilities of a format: single fields wrapped or unwrapped (KLIP-3), schema inference."""
 
     WRAP = "WRAP_SINGLES"
     UNWRAP = "UNWRAP_SINGLES"
@@ -50,7 +53,7 @@ class RegistrySchema:
     """A schema as the registry keeps it; `references` are the texts it imports, by name."""
 
     text: str
-    type: Literal["AVRO", "JSON", "PROTOBUF"]
+    type: SchemaType
     references: tuple[tuple[str, str], ...] = ()
 
 
@@ -91,7 +94,7 @@ class Layout:
 
 
 class CodecError(HeadraceError):
-    """Data that cannot be read or written. The first line is the message, the others causes."""
+    """Data that cannot be read or written. The first line is the message, the others are causes."""
 
 
 class DecodeError(CodecError):
@@ -103,7 +106,7 @@ class EncodeError(CodecError):
 
 
 class RowCodec(ABC):
-    """The Python face, for one layout."""
+    """Single rows of one layout, in Python."""
 
     @abstractmethod
     def decode(self, data: bytes | None) -> Row | None: ...
@@ -113,7 +116,7 @@ class RowCodec(ABC):
 
 
 class ColumnCodec(ABC):
-    """The Spark face, for one layout.
+    """Columns of one layout, in Spark.
 
     Values are a struct of the columns; null data is a null struct and the other way round.
     """
@@ -149,12 +152,18 @@ def text_or_null(error: SparkColumn | None) -> SparkColumn:
 
 
 class Format(ABC):
-    """One format: its declaration, its checks, its two faces."""
+    """A format: its declaration, its checks, its two codecs."""
 
     name: ClassVar[str]
     features: ClassVar[frozenset[Feature]] = frozenset()
     properties: ClassVar[frozenset[str]] = frozenset()
     inheritable: ClassVar[frozenset[str]] = frozenset()
+    # Whether it holds structured values, as the states of some aggregates are in ksqlDB.
+    structured: ClassVar[bool] = True
+    # Whether the bytes of keys are in the order of the keys.
+    ordered_keys: ClassVar[bool] = False
+    # Why values of this format cannot be grouped or joined, if they cannot.
+    not_grouped: ClassVar[str] = ""
 
     def supports(self, feature: Feature) -> bool:
         return feature in self.features
@@ -173,8 +182,13 @@ class Format(ABC):
             return Feature.WRAP in choices
         return wrap is not False
 
-    def supports_key_type(self, type_: SqlType) -> bool:
-        return True
+    def default_properties(self, side: Side, source: str) -> Mapping[str, str]:
+        """Properties that hold where a statement that makes `source` does not say otherwise."""
+        return {}
+
+    def shows(self) -> Mapping[str, Show]:
+        """How PRINT shows data that may be of this format, by what it then calls the format."""
+        return {}
 
     def check_properties(self, properties: Mapping[str, str]) -> None:
         unknown = [name for name in properties if name not in self.properties]
@@ -226,6 +240,12 @@ class Format(ABC):
 
 class RegistryFormat(Format):
     """A format whose schemas live in the registry."""
+
+    schema_type: ClassVar[SchemaType]
+
+    @abstractmethod
+    def show(self, schema: RegistrySchema) -> Show:
+        """How PRINT shows what comes after the header of records of the schema."""
 
     @abstractmethod
     def to_registry(self, layout: Layout) -> RegistrySchema:

@@ -1,4 +1,4 @@
-"""What a writer's schema says of its values, in the terms that all registry formats share.
+"""A writer's schema in Kafka Connect's types, which all registry formats share.
 
 ksqlDB reads AVRO, JSON_SR and PROTOBUF through Kafka Connect's data model: each schema becomes a
 tree of a dozen types, and one set of rules says which of them may be read as which SQL type. A
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal as Number
 from typing import Any
 
-from headrace.formats import java
+from headrace.formats import java_numbers as java
 from headrace.model.errors import StatementError
 from headrace.model.types import (
     BIGINT,
@@ -56,7 +56,7 @@ class Shape:
 
 
 class Mismatch(ValueError):
-    """A schema that cannot be read as the columns are declared."""
+    """A schema that does not fit the declared columns."""
 
 
 # Values in Connect's model: bool, int, float, str, bytes, Number for decimals, list, and dicts
@@ -147,7 +147,7 @@ def _reader(type_: SqlType, shape: Shape, path: str) -> Reader:
     return float if base_name(type_) == "DOUBLE" else lambda value: value
 
 
-def _key(value: Any) -> Any:
+def _key(value: object) -> object:
     if value is None:
         raise ValueError("Map keys must not be null")
     return value
@@ -278,7 +278,7 @@ def writable(type_: SqlType, shape: Shape, strict: str | None = None) -> Reader:
     it is a ValueError.
     """
 
-    def write(value: Any) -> Any:
+    def write(value: object) -> object:
         if value is None:
             value = shape.default
             if value is None and strict is not None and not shape.optional:
@@ -317,7 +317,7 @@ def _writable_struct(types: Mapping[str, SqlType], shape: Shape, strict: str | N
         for name, s in shape.fields
     ]
 
-    def write(row: dict[str, Any]) -> dict[str, Any]:
+    def write(row: dict[str, object]) -> dict[str, object]:
         result = {}
         for name, write_field, field_shape in parts:
             if write_field is not None:

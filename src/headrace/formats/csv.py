@@ -1,9 +1,9 @@
-"""Delimiter-separated text as ksqlDB's CSV library reads and writes it."""
+"""Delimited text as ksqlDB's CSV library reads and writes it."""
 
 from __future__ import annotations
 
 # Characters that may start a record's first value without quotes.
-PLAIN_START = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+UNQUOTED_START = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def parse_record(text: str, delimiter: str) -> list[str] | None:
@@ -64,7 +64,7 @@ def write_value(value: str, delimiter: str, *, first: bool) -> str:
 def _needs_quotes(value: str, delimiter: str, *, first: bool) -> bool:
     if not value:
         return first
-    if first and value[0] not in PLAIN_START:
+    if first and value[0] not in UNQUOTED_START:
         return True
     return (
         value[0] <= "#" or value[-1] <= " " or any(c in value for c in ("\n", "\r", '"', delimiter))

@@ -1,4 +1,4 @@
-"""DELIMITED: values between delimiters, quoted where need be; no nested types."""
+"""DELIMITED: values between delimiters, quoted where necessary; no nested types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
-from headrace.formats import csv, java
+from headrace.formats import csv
+from headrace.formats import java_numbers as java
 from headrace.formats.base import (
     ColumnCodec,
     DecodeError,
@@ -24,12 +25,12 @@ from headrace.formats.base import (
     RowCodec,
     Side,
 )
-from headrace.formats.native import NativeFirst
+from headrace.formats.columns import NativeFirst
 from headrace.model.errors import StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
 from headrace.model.schema import Column
-from headrace.model.types import Decimal, Primitive, SqlType, base_name, quote
+from headrace.model.types import MILLIS_PER_DAY, Decimal, SqlType, base_name, quote
 
 _NAMED_DELIMITERS = {"TAB": "\t", "SPACE": " "}
 _EXAMPLE = "\nExample valid value: ';'"
@@ -38,11 +39,9 @@ _EXAMPLE = "\nExample valid value: ';'"
 class DelimitedFormat(Format):
     name = "DELIMITED"
     features = frozenset({Feature.UNWRAP})
+    structured = False
     properties = frozenset({"delimiter"})
     inheritable = properties
-
-    def supports_key_type(self, type_: SqlType) -> bool:
-        return isinstance(type_, Primitive)
 
     def check_columns(
         self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
@@ -81,9 +80,9 @@ def parse_delimiter(text: str | None) -> str:
     return _NAMED_DELIMITERS[text]
 
 
-# ---------------------------------------------------------------- plain Python
+# ---------------------------------------------------------------- rows
 
-Reader = Callable[[str], Any]
+Reader = Callable[[str], object]
 
 
 class DelimitedRows(RowCodec):
@@ -153,7 +152,7 @@ def _double(_: SqlType) -> Reader:
 def _decimal(type_: SqlType) -> Reader:
     assert isinstance(type_, Decimal)
 
-    def read(text: str) -> Any:
+    def read(text: str) -> object:
         value = java.parse_decimal(text)
         if value is None:
             raise ValueError(f'For input string: "{text}"')
@@ -189,7 +188,7 @@ _READERS: dict[str, Callable[[SqlType], Reader]] = {
 _WRITERS: dict[str, Callable[[Any], str]] = {
     "BOOLEAN": lambda value: "true" if value else "false",
     "DOUBLE": java.double_text,
-    "DECIMAL": java.plain_text,
+    "DECIMAL": java.plain_string,
     "BYTES": lambda value: base64.b64encode(value).decode("ascii"),
 }
 
@@ -198,7 +197,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
 
 
 class DelimitedColumns(NativeFirst):
-    """A plain split where the text has no quotes and every value reads back as it was written."""
+    """A split where the text has no quotes and every value reads back as it was written."""
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
         return F.split(data.cast("string"), _literal(self._delimiter), -1)
@@ -285,7 +284,7 @@ def _is_lax(text: SparkColumn) -> SparkColumn:
 
 def _native_time(text: SparkColumn, type_: SqlType) -> _Parsed:
     value = text.cast("int")
-    return _Parsed(value, ~value.between(0, java.MILLIS_PER_DAY) | _is_lax(text))
+    return _Parsed(value, ~value.between(0, MILLIS_PER_DAY) | _is_lax(text))
 
 
 def _native_double(text: SparkColumn, type_: SqlType) -> _Parsed:
@@ -324,11 +323,11 @@ def _native_text(value: SparkColumn, type_: SqlType) -> SparkColumn:
             return F.base64(value)
         case "DECIMAL":
             assert isinstance(type_, Decimal)
-            return _plain_decimal(value, type_)
+            return _decimal_text(value, type_)
     return value.cast("string")
 
 
-def _plain_decimal(value: SparkColumn, type_: Decimal) -> SparkColumn:
+def _decimal_text(value: SparkColumn, type_: Decimal) -> SparkColumn:
     """Without exponent, which Spark uses for what is below a millionth."""
     text = value.cast("string")
     if type_.scale <= 6:
@@ -336,5 +335,5 @@ def _plain_decimal(value: SparkColumn, type_: Decimal) -> SparkColumn:
     digits = F.regexp_extract(text, r"^-?([0-9.]+)E", 1)
     digits = F.replace(digits, F.lit("."), F.lit(""))
     sign = F.when(value < 0, F.lit("-")).otherwise(F.lit(""))
-    plain = F.concat(sign, F.lit("0."), F.lpad(digits, type_.scale, "0"))
-    return F.when(text.contains("E"), plain).otherwise(text)
+    written_out = F.concat(sign, F.lit("0."), F.lpad(digits, type_.scale, "0"))
+    return F.when(text.contains("E"), written_out).otherwise(text)

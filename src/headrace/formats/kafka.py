@@ -1,4 +1,4 @@
-"""KAFKA: one primitive, as Kafka's own serializers write it."""
+"""KAFKA: a single primitive value, as Kafka's own serializers write it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from headrace.formats.base import (
     Layout,
     Row,
     RowCodec,
+    Show,
     Side,
 )
 from headrace.formats.none import VoidColumns, VoidRows
 from headrace.model.errors import StatementError
 from headrace.model.fallible import Fallible
+from headrace.model.java_text import java_text, valid_text
 from headrace.model.schema import Column
-from headrace.model.types import SqlType, base_name
+from headrace.model.types import base_name
 
 
 @dataclass(frozen=True)
 class _Kind:
     """One primitive: its size in bytes where that is fixed, and its four conversions."""
 
-    unpack: Callable[[bytes], Any]
+    unpack: Callable[[bytes], object]
     pack: Callable[[Any], bytes]
     from_binary: Callable[[SparkColumn], SparkColumn]
     to_binary: Callable[[SparkColumn], SparkColumn]
@@ -96,9 +98,28 @@ _KINDS: dict[str, _Kind] = {
 class KafkaFormat(Format):
     name = "KAFKA"
     features = frozenset({Feature.UNWRAP})
+    structured = False
+    ordered_keys = True
+    not_grouped = (
+        "The KAFKA format is primarily intended for use as a key format. It can be used as a value "
+        "format, but can not be used in any operation that requires a repartition or changelog "
+        "topic.\n"
+        "Removing this limitation requires enhancements to the core of KSQL. This will come in a "
+        "future release. Until then, avoid using the KAFKA format for values.\n"
+        "If you have an existing topic with KAFKA formatted values you can duplicate the data and "
+        "serialize using Avro or JSON with a statement such as: \n\n"
+        "'CREATE STREAM <new-stream-name> WITH(VALUE_FORMAT='Avro') AS "
+        "SELECT * FROM <existing-kafka-formated-stream-name>;'\n"
+        "For more info see https://github.com/confluentinc/ksql/issues/3060"
+    )
 
-    def supports_key_type(self, type_: SqlType) -> bool:
-        return base_name(type_) in _KINDS
+    def shows(self) -> Mapping[str, Show]:
+        return {
+            "KAFKA_INT": _show_number(">i"),
+            "KAFKA_BIGINT": _show_number(">q"),
+            "KAFKA_DOUBLE": _show_number(">d"),
+            "KAFKA_STRING": valid_text,
+        }
 
     def check_columns(
         self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
@@ -119,6 +140,10 @@ class KafkaFormat(Format):
 
     def spark(self, layout: Layout) -> ColumnCodec:
         return KafkaColumns(layout) if layout.columns else VoidColumns(layout)
+
+
+def _show_number(packed: str) -> Show:
+    return lambda data: java_text(struct.unpack(packed, data)[0])
 
 
 def _failure(layout: Layout, cause: str) -> str:

@@ -1,4 +1,4 @@
-"""NONE: this side of the record is not looked at."""
+"""NONE: the format of a side without columns, whose bytes are ignored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from headrace.model.errors import StatementError
 from headrace.model.fallible import Fallible
 from headrace.model.representation import spark_type
 from headrace.model.schema import Column
-from headrace.model.types import SqlType
 
 
 class NoneFormat(Format):
     name = "NONE"
-
-    def supports_key_type(self, type_: SqlType) -> bool:
-        return False
 
     def check_columns(
         self, columns: Sequence[Column], side: Side, properties: Mapping[str, str]
@@ -38,7 +34,7 @@ class NoneFormat(Format):
 
 
 class VoidRows(RowCodec):
-    """No columns: whatever the bytes are, there is nothing in them."""
+    """The row codec of a side without columns."""
 
     def decode(self, data: bytes | None) -> Row | None:
         return None

@@ -1,4 +1,4 @@
-"""Functions: every one of them declared once, found by name, chosen by its arguments' types."""
+"""SQL functions: each is declared once, and found by its name and argument types."""
 
 from headrace.functions.extensions import udaf, udf, udtf
 

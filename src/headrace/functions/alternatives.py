@@ -1,4 +1,4 @@
-"""The ways to call a function, as an error lists them: in ksqlDB's spelling and order.
+"""The overloads of a function as error messages list them, in ksqlDB's spelling and order.
 
 ksqlDB keeps a function's overloads in a hash map by the types of their parameters, and lists them
 as that map has them.
@@ -9,8 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from headrace.functions.declare import Function, FunctionKind
-from headrace.functions.signatures import ANY, DECIMAL, INTERVAL_UNIT, Generic, Signature
+from headrace.functions.declare.declaration import Function, FunctionKind
+from headrace.functions.declare.signatures import (
+    ANY,
+    DECIMAL,
+    INTERVAL_UNIT,
+    Generic,
+    Signature,
+)
 from headrace.model.types import (
     BIGINT,
     BOOLEAN,

@@ -1,4 +1,4 @@
-"""All functions by name, and the choice of the overload that a call means.
+"""The function registry: all functions by name, and overload resolution.
 
 An overload is chosen as ksqlDB does: first without casts, then with implicit ones; of several
 that fit, one with a fixed number of parameters wins, then the one with more parameters, with fewer
@@ -12,10 +12,10 @@ import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace import functions as package
+from headrace.functions import aggregates, scalar, table_functions
 from headrace.functions.alternatives import texts
-from headrace.functions.declare import Function, FunctionKind, Overload
-from headrace.functions.signatures import (
+from headrace.functions.declare.declaration import Function, FunctionKind, Overload
+from headrace.functions.declare.signatures import (
     ANY,
     ANY_STRUCT,
     DECIMAL,
@@ -28,12 +28,10 @@ from headrace.functions.signatures import (
 )
 from headrace.model.errors import StatementError
 from headrace.model.types import (
-    BIGINT,
-    INTEGER,
+    EXACT_DECIMALS,
     NULL,
     NUMERIC_RANK,
     Array,
-    Decimal,
     Field,
     Lambda,
     Map,
@@ -312,7 +310,7 @@ def _compatible(declared: SqlType, arg: Argument, allow_casts: bool) -> bool:
         case (Struct(), Struct()):
             return _struct_compatible(declared, arg)
     source, target = base_name(arg), base_name(declared)
-    return source == target or (allow_casts and can_cast_implicitly(source, target))
+    return source == target or (allow_casts and _is_converted(source, target))
 
 
 def _struct_compatible(declared: Struct, arg: Struct) -> bool:
@@ -324,8 +322,8 @@ def _struct_compatible(declared: Struct, arg: Struct) -> bool:
     )
 
 
-def can_cast_implicitly(source: str, target: str) -> bool:
-    """Whether a type of the family `source` is cast to one of `target` without being asked to."""
+def _is_converted(source: str, target: str) -> bool:
+    """Whether an argument of the family `source` is cast for a parameter of `target`."""
     if source in NUMERIC_RANK and target in NUMERIC_RANK:
         return NUMERIC_RANK[source] <= NUMERIC_RANK[target]
     return source == "STRING" and target in ("DATE", "TIME", "TIMESTAMP", "BYTES")
@@ -389,11 +387,8 @@ def _resolved(declared: SqlType, given: SqlType, bindings: Bindings) -> SqlType:
                 _resolved(result, NULL, bindings),
             )
     if declared == DECIMAL:
-        return _EXACT.get(given, given)
+        return EXACT_DECIMALS.get(given, given)
     return given if declared in (ANY, ANY_STRUCT) else declared
-
-
-_EXACT: dict[SqlType, SqlType] = {INTEGER: Decimal(10, 0), BIGINT: Decimal(19, 0)}
 
 
 def _return_type(declared: SqlType, bindings: Bindings) -> SqlType:
@@ -439,10 +434,11 @@ def _alternatives(function: Function) -> str:
 
 
 def _built_in() -> Iterable[Function]:
-    """The functions of every module of this package that declares some."""
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        if module.name != __name__:
-            yield from getattr(importlib.import_module(module.name), "FUNCTIONS", ())
+    """Aggregates, table functions, and what the modules below `scalar` declare."""
+    yield from aggregates.FUNCTIONS
+    yield from table_functions.FUNCTIONS
+    for module in pkgutil.walk_packages(scalar.__path__, scalar.__name__ + "."):
+        yield from getattr(importlib.import_module(module.name), "FUNCTIONS", ())
 
 
 REGISTRY = Registry(_built_in())

@@ -1,1 +1,1 @@
-"""What everything else speaks of: SQL types, schemas, names, errors, settings. No I/O."""
+"""SQL types, schemas, sources, errors, settings and entities. No I/O."""

@@ -24,7 +24,7 @@ class Wire:
 
     def to_json(self) -> dict[str, Json]:
         return {
-            _camel(f.name): _plain(value)
+            _camel(f.name): _as_json(value)
             for f in fields(self)  # type: ignore[arg-type]  # every Wire class is a dataclass
             if (value := getattr(self, f.name)) is not None or f.name not in self.omit
         }
@@ -35,16 +35,16 @@ def _camel(name: str) -> str:
     return head + "".join(map(str.capitalize, rest))
 
 
-def _plain(value: object) -> Json:
+def _as_json(value: object) -> Json:
     match value:
         case Wire():
             return value.to_json()
         case Enum():
             return value.value
         case Mapping():
-            return {str(k): _plain(v) for k, v in value.items()}
+            return {str(k): _as_json(v) for k, v in value.items()}
         case tuple() | list() | set() | frozenset():
-            return [_plain(v) for v in value]
+            return [_as_json(v) for v in value]
         case _:
             return value
 
@@ -70,7 +70,7 @@ class Entity(Wire):
 
 @dataclass(frozen=True)
 class SchemaInfo(Wire):
-    """A type as DESCRIBE tells it; a map's key type is not told."""
+    """A type as DESCRIBE shows it; a map's key type is not shown."""
 
     omit = frozenset({"parameters"})
 
@@ -256,7 +256,7 @@ class TaskMetadata(Wire):
 
 @dataclass(frozen=True)
 class QueryDescription(Wire):
-    """What EXPLAIN and DESCRIBE tell of a query. `hosts`: `host:port` → state."""
+    """What EXPLAIN and DESCRIBE show of a query. `hosts`: `host:port` → state."""
 
     id: str
     statement_text: str
@@ -363,7 +363,7 @@ class HostStatistic(Wire):
 
 @dataclass(frozen=True)
 class SourceDescription(Wire):
-    """What DESCRIBE tells of a stream or a table; `type` is STREAM or TABLE."""
+    """What DESCRIBE shows of a stream or a table; `type` is STREAM or TABLE."""
 
     name: str
     window_type: str | None
@@ -674,7 +674,7 @@ class StatementErrorEntity(ErrorEntity):
         return {
             **super().to_json(),
             "statementText": self.statement_text,
-            "entities": _plain(self.entities),
+            "entities": _as_json(self.entities),
         }
 
 
@@ -683,7 +683,7 @@ class StatementErrorEntity(ErrorEntity):
 
 @dataclass(frozen=True)
 class ServerInfo(Wire):
-    """`/info`. `addresses`: where the parts of this server listen (`kafka`, `registry`, …)."""
+    """The answer of `/info`; `addresses` of this server's parts (`kafka`, `registry`, …)."""
 
     version: str
     kafka_cluster_id: str
@@ -714,8 +714,7 @@ class HealthPart:
 
 @dataclass(frozen=True)
 class Health(Wire):
-    """`/healthcheck`: the parts by name (`metastore`, `kafka`, `commandRunner`, …), and the
-    whole."""
+    """The answer of `/healthcheck`: parts by name (`metastore`, `kafka`, …), and the whole."""
 
     parts: Mapping[str, HealthPart]
     server_state: str = "READY"

@@ -1,4 +1,4 @@
-"""A value that may have failed to come about: never an exception, always a pair."""
+"""A Spark column with an error column: the result of an expression that may fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON that is small enough to be parsed while others wait.
+"""Limits the size of JSON that is parsed on the event loop.
 
 Python's parser lets no other thread run before it is done. It takes a text of megabytes in its
 stride, but not a million of little arrays: values are what costs.

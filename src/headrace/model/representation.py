@@ -1,4 +1,4 @@
-"""How a value of each SQL type is held, in Spark and in plain Python alike.
+"""The representation of each SQL type's values, the same in Spark and in Python.
 
 | SQL type | Spark | Python |
 |---|---|---|

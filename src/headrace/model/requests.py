@@ -1,4 +1,4 @@
-"""What a client asks for, and the rows of an answer: shared by the server and the engine."""
+"""Requests and result rows, shared by the server and the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is secret, by its name: the one list, for every answer, log, topic and child process.
+"""Which names denote secrets: the one list for answers, logs, topics and child processes.
 
 A name that nobody has thought of is secret if it sounds so. It is better to hide the name of a
 class than to show a password.

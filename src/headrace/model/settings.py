@@ -1,4 +1,4 @@
-"""Every setting, declared once: name, kind, default, what it does, who may change it when.
+"""Every setting, declared once: name, kind, default, description, and who may change it.
 
 Names are ksqlDB's. `ksql.streams.` in front of a Kafka Streams, consumer or producer name may be
 left out, as in ksqlDB. Settings of Spark (`spark.*`) and of the Kafka client pass through.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from headrace.model.callers import ALLOWED_HOSTS
+from headrace.model.allowed_callers import ALLOWED_HOSTS
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.secrets import HIDDEN, sounds_secret, without_login
 
@@ -18,8 +18,8 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Setting:
-    """`editable`: by SET and by a request's properties, for the statements that follow. `limit`:
-    it protects the server, so whoever edits it may lower it, and not raise it."""
+    """A setting. `editable`: by SET and by a request's properties, for the statements that follow.
+    `limit`: it protects the server, so a client may lower it, but not raise it."""
 
     name: str
     parse: Callable[[str], Value]
@@ -624,13 +624,13 @@ def check_editable(name: str) -> None:
 
 
 def is_secret(name: str) -> bool:
-    """Whether a setting's value is for nobody's eyes."""
+    """Whether a setting's value is secret."""
     declared = SETTINGS.get(canonical(name))
     return declared.secret if declared is not None else sounds_secret(name)
 
 
 def shown(name: str, value: str) -> str:
-    """A setting's value as anybody may read it."""
+    """A setting's value as shown to anybody, with secrets hidden."""
     return HIDDEN if value and is_secret(name) else without_login(value)
 
 

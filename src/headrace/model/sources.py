@@ -1,4 +1,4 @@
-"""What a stream or table is: its schema, and how its records lie in a topic."""
+"""Streams and tables: their schemas, and the form of their records in a topic."""
 
 from __future__ import annotations
 

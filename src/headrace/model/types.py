@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ BYTES = Primitive("BYTES")
 DATE = Primitive("DATE")
 TIME = Primitive("TIME")
 TIMESTAMP = Primitive("TIMESTAMP")
+MILLIS_PER_DAY = 86_400_000  # DATE counts days, TIME and TIMESTAMP milliseconds
+EPOCH_DAY = date(1970, 1, 1).toordinal()  # the day 0 of DATE, as Python numbers days
 # The type of a bare NULL, which fits everywhere; never the type of a column.
 NULL = Primitive("NULL")
 
@@ -39,6 +42,17 @@ class Decimal(SqlType):
 
     def __str__(self) -> str:
         return f"DECIMAL({self.precision}, {self.scale})"
+
+
+# The decimals that hold every value of a type.
+EXACT_DECIMALS: dict[SqlType, Decimal] = {INTEGER: Decimal(10, 0), BIGINT: Decimal(19, 0)}
+
+
+def wider_decimal(left: Decimal, right: Decimal) -> Decimal:
+    """The smallest decimal type that holds all values of both."""
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    scale = max(left.scale, right.scale)
+    return Decimal(whole + scale, scale)
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""Analysis: from AST to bound, typed plan nodes. Pure: no I/O, no JVM."""
+"""Planning: from syntax trees to bound, typed plan nodes. No I/O, no JVM."""

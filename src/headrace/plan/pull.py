@@ -1,4 +1,4 @@
-"""Pull queries: what is asked of a table (or stream) as it is now, and how little must be read.
+"""Plans pull queries, and derives from WHERE which part of the table must be read.
 
 A pull query's WHERE is taken apart into alternatives. Where each of them fixes the key, only those
 keys are looked up; otherwise everything is read. The whole condition still decides about each row.
@@ -21,21 +21,23 @@ from headrace.model.schema import (
 )
 from headrace.model.sources import Source
 from headrace.model.types import BIGINT, BYTES, INTEGER, STRING, base_name, quote
-from headrace.plan import nodes, reserved
-from headrace.plan.analysis import Analysis, analyze
-from headrace.plan.binder import Binder
-from headrace.plan.casts import can_cast_implicitly
-from headrace.plan.coercion import literal_value
-from headrace.plan.disjuncts import alternatives
-from headrace.plan.filtering import predicate, with_times
-from headrace.plan.folding import folded
-from headrace.plan.projecting import check_unique, choices, selected_columns
+from headrace.plan import nodes
+from headrace.plan.clauses.analysis import Analysis, analyze
+from headrace.plan.clauses.filter import predicate, with_times
+from headrace.plan.clauses.project import choices, selected_columns
+from headrace.plan.clauses.read import read_stage
+from headrace.plan.clauses.stage import Planning
+from headrace.plan.language import column_names as reserved
+from headrace.plan.language.binder import Binder
+from headrace.plan.language.casts import can_cast_implicitly
+from headrace.plan.language.catalog_view import CatalogView
+from headrace.plan.language.coercion import literal_value
+from headrace.plan.language.column_names import check_unique
+from headrace.plan.language.disjunctive_form import alternatives
+from headrace.plan.language.folding import folded
+from headrace.plan.language.messages import text
+from headrace.plan.language.scope import column_refs
 from headrace.plan.prune import prune
-from headrace.plan.reading import read_stage
-from headrace.plan.scope import column_refs
-from headrace.plan.stage import Planning
-from headrace.plan.view import CatalogView
-from headrace.plan.wording import text
 from headrace.sql import ast
 
 _LINK = "https://cnfl.io/queries"
@@ -56,7 +58,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Range:
-    """What lies between two limits; a missing limit does not limit."""
+    """The values between two bounds; a missing bound does not limit."""
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -67,8 +69,8 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Lookup:
-    """One alternative: a whole key, or a range of the only key column; and windows if any."""
+class KeyConstraint:
+    """One alternative of WHERE: a key, or a range of the only key column; and windows."""
 
     key: tuple[object, ...] | None = None
     range: Range | None = None
@@ -78,13 +80,13 @@ class Lookup:
 
 @dataclass(frozen=True)
 class PullPlan:
-    """`node` answers the query when run over everything; `lookups`, if not None, are the parts of
-    the source that can hold its rows."""
+    """A planned pull query: `node` answers it when run over the whole source; `constraints`, if not
+    None, are the parts of the source that can hold its rows."""
 
     source: Source
     node: nodes.Answer
     schema: Schema
-    lookups: tuple[Lookup, ...] | None
+    constraints: tuple[KeyConstraint, ...] | None
 
     @property
     def limit(self) -> int | None:
@@ -108,13 +110,13 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
     planning = Planning(analysis, view, settings)
     source = analysis.left.source
     stage = read_stage(analysis.left)
-    lookups: tuple[Lookup, ...] | None = None
+    constraints: tuple[KeyConstraint, ...] | None = None
     if analysis.where is not None:
         condition = planning.flatten(analysis.where)
         _check_likes(condition, source)
         bound = predicate(planning.binder(stage.node), condition, "WHERE", "expression")
         if source.is_table:
-            lookups = _Lookups(source, settings, Binder({}, view.type)).of(condition)
+            constraints = _KeyConstraints(source, settings, Binder({}, view.type)).of(condition)
         stage = stage.on(nodes.Filter(stage.node.schema, stage.node.kind, stage.node, bound))
     elif source.is_table and not _enabled(settings, _TABLE_SCANS):
         raise _invalid("Missing WHERE clause", source)
@@ -128,7 +130,7 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
     project = nodes.Project(schema, source.kind, stage.node, tuple(selected))
     answer = prune(nodes.Answer(schema, source.kind, project, query.limit))
     assert isinstance(answer, nodes.Answer)
-    return PullPlan(source, answer, schema, lookups)
+    return PullPlan(source, answer, schema, constraints)
 
 
 def _pulled(column: Column, source: Source) -> Column:
@@ -202,11 +204,11 @@ def _invalid(message: str, source: Source | None) -> StatementError:
     )
 
 
-# ------------------------------------------------------------------------------------ lookups
+# ------------------------------------------------------------------------------------ constraints
 
 
 class _Scan(Exception):
-    """Everything has to be read; `problem` is what that means where scans are not allowed."""
+    """The whole table has to be read; `problem` is the error where scans are not allowed."""
 
     def __init__(self, problem: Callable[[], StatementError]) -> None:
         super().__init__()
@@ -214,7 +216,7 @@ class _Scan(Exception):
 
 
 @dataclass(frozen=True)
-class _Lookups:
+class _KeyConstraints:
     source: Source
     settings: Mapping[str, str]
     binder: Binder  # of no columns: what a key is compared with is constant
@@ -223,15 +225,15 @@ class _Lookups:
     def keys(self) -> tuple[Column, ...]:
         return self.source.schema.key
 
-    def of(self, where: ast.Expression) -> tuple[Lookup, ...] | None:
-        """The lookups that find all rows of the condition, or None if all have to be read."""
+    def of(self, where: ast.Expression) -> tuple[KeyConstraint, ...] | None:
+        """The constraints that find all rows of the condition, or None if all have to be read."""
         scans = _enabled(self.settings, _TABLE_SCANS)
         try:
             parts = alternatives(with_times(where))
             if parts is None:
                 raise _Scan(self._needs_scan)
-            found = tuple(self._lookup(part, scans) for part in parts)
-            ranges = [lookup for lookup in found if lookup.key is None]
+            found = tuple(self._constraint(part, scans) for part in parts)
+            ranges = [constraint for constraint in found if constraint.key is None]
             if ranges and (len(found) > 1 or not self._ranges_allowed()):
                 raise _Scan(self._needs_scan)
         except _Scan as scan:
@@ -249,8 +251,8 @@ class _Lookups:
             f"{_TABLE_SCANS}=true"
         )
 
-    def _lookup(self, part: list[ast.Expression], scans: bool) -> Lookup:
-        """The lookup for a conjunction."""
+    def _constraint(self, part: list[ast.Expression], scans: bool) -> KeyConstraint:
+        """The constraint for a conjunction."""
         found: dict[str, tuple[str, object]] = {}
         windows = {WINDOWSTART: Range(), WINDOWEND: Range()}
         for term in part:
@@ -285,7 +287,7 @@ class _Lookups:
         found: dict[str, tuple[str, object]],
         windows: dict[str, Range],
         part: list[ast.Expression],
-    ) -> Lookup:
+    ) -> KeyConstraint:
         start, end = windows[WINDOWSTART], windows[WINDOWEND]
         if not found:
             shown = text(_conjunction(part))
@@ -305,13 +307,13 @@ class _Lookups:
             )
         if all(op == "=" for op, _ in found.values()):
             key = tuple(found[c.name][1] for c in self.keys)
-            return Lookup(key=key, window_start=start, window_end=end)
+            return KeyConstraint(key=key, window_start=start, window_end=end)
         if len(self.keys) > 1 or self.keys[0].type not in (STRING, BYTES):
             raise _Scan(self._needs_scan)
         ((op, value),) = found.values()
         limit = Bound(value, "=" in op)
         limits = Range(lower=limit) if op.startswith(">") else Range(upper=limit)
-        return Lookup(range=limits, window_start=start, window_end=end)
+        return KeyConstraint(range=limits, window_start=start, window_end=end)
 
     def _term(self, term: ast.Expression) -> tuple[ast.ColumnRef, str, ast.Expression]:
         """A comparison as column, operator, value."""

@@ -1,4 +1,4 @@
-"""Planning queries: from a SELECT to the nodes that run it.
+"""Plans queries: from a SELECT to its plan nodes.
 
 A query that runs on ends in `Write` (CREATE … AS SELECT, INSERT INTO … SELECT) or in `Answer` (a
 push query). Planning asks the catalog for facts and nothing else, and leaves nothing behind.
@@ -14,35 +14,47 @@ from headrace.model.schema import Schema
 from headrace.model.sources import Source, SourceKind, WindowedKey, WindowType
 from headrace.model.types import quote
 from headrace.plan import nodes
-from headrace.plan.analysis import Analysis, Fields, Item, Selection, analyze, check_sources
-from headrace.plan.casts import can_cast_implicitly
-from headrace.plan.exploding import explode_stage
-from headrace.plan.expressions import Cast
-from headrace.plan.filtering import predicate
-from headrace.plan.grouping import (
+from headrace.plan.clauses.analysis import (
+    Analysis,
+    Fields,
+    Item,
+    Selection,
+    analyze,
+    check_sources,
+)
+from headrace.plan.clauses.explode import explode_stage
+from headrace.plan.clauses.filter import predicate
+from headrace.plan.clauses.group import (
     aggregate,
     aggregate_calls,
     check_key,
     check_states,
     window_used,
 )
-from headrace.plan.joining import join_stage
-from headrace.plan.partitioning import rekey_stage
-from headrace.plan.projecting import check_clashes, choices, project
-from headrace.plan.properties import (
+from headrace.plan.clauses.join import join_stage
+from headrace.plan.clauses.partition import rekey_stage
+from headrace.plan.clauses.project import check_clashes, choices, project
+from headrace.plan.clauses.read import read_stage
+from headrace.plan.clauses.sink import (
+    TopicOptions,
+    check_key_format,
+    sink_source,
+    topic_options,
+)
+from headrace.plan.clauses.stage import Planning, Projection, Stage
+from headrace.plan.language.casts import can_cast_implicitly
+from headrace.plan.language.catalog_view import CatalogView, already_exists
+from headrace.plan.language.expressions import Cast
+from headrace.plan.language.messages import at
+from headrace.plan.prune import prune
+from headrace.plan.replace import check_source_upgrade
+from headrace.plan.sources.properties import (
     COMMON,
     INSERTED,
     check_retention,
     timestamp_column,
     with_clause,
 )
-from headrace.plan.prune import prune
-from headrace.plan.reading import read_stage
-from headrace.plan.replace import check_source_upgrade
-from headrace.plan.sink import TopicOptions, check_key_format, sink_source, topic_options
-from headrace.plan.stage import Planning, Projection, Stage
-from headrace.plan.view import CatalogView
-from headrace.plan.wording import at
 from headrace.sql import ast
 
 Settings = Mapping[str, str]
@@ -64,7 +76,7 @@ class Planned:
 
 
 def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planned:
-    """A query whose rows go to whoever asked, for as long as they listen."""
+    """Plans a push query."""
     analysis = analyze(query, view, persistent=False, pull=False)
     check_sources(analysis, query.group_by is not None)
     result = _plan(Planning(analysis, view, settings), _Sink())
@@ -75,7 +87,7 @@ def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planne
 def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: Settings) -> Planned:
     """CREATE STREAM|TABLE … AS SELECT."""
     if statement.query.limit is not None:
-        kind = "STREAM" if isinstance(statement, ast.CreateStreamAsSelect) else "TABLE"
+        kind = statement.source_kind.value
         raise StatementError(f"CREATE {kind} AS SELECT statements don't support LIMIT clause.")
     clause = with_clause(statement.properties, COMMON)
     analysis = analyze(statement.query, view, persistent=True, pull=False)
@@ -92,10 +104,7 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
     replaced = existing if statement.or_replace else None
     sink = sink_source(statement.name, analysis, result, clause, settings, window, replaced)
     if existing is not None and not statement.if_not_exists and not statement.or_replace:
-        raise StatementError(
-            f"Cannot add {result.kind.value.lower()} '{statement.name}': "
-            f"A {existing.kind.value.lower()} with the same name already exists"
-        )
+        raise StatementError(already_exists(result.kind, f"'{statement.name}'", existing))
     if replaced is not None:
         check_source_upgrade(replaced, sink)
     partitions = view.partitions(analysis.left.source.topic)
@@ -132,20 +141,6 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
             f"K{sink.kind.value} but select query result is K{result.kind.value}."
         )
     return _planned(_write(_as_declared(result, written), sink), analysis)
-
-
-def plan_query(
-    query: ast.Query,
-    view: CatalogView,
-    settings: Settings,
-    target: str | None = None,
-) -> Planned:
-    """A query by itself (a push query), or as the content of the source `target`."""
-    if target is None:
-        return plan_push(query, view, settings)
-    if view.source(target) is not None:
-        return plan_insert_select(ast.InsertInto(target, query), view, settings)
-    return plan_create_as(ast.CreateStreamAsSelect(target, query), view, settings)
 
 
 # ------------------------------------------------------------------------------------ the plan
@@ -229,10 +224,7 @@ def _flat_projection(planning: Planning) -> Projection:
 
 
 def _check_result_kind(statement: ast.CreateAsSelect, kind: SourceKind) -> None:
-    wanted = (
-        SourceKind.STREAM if isinstance(statement, ast.CreateStreamAsSelect) else SourceKind.TABLE
-    )
-    if kind is not wanted:
+    if kind is not statement.source_kind:
         raise StatementError(
             f"Invalid result type. Your SELECT query produces a {kind.value}. "
             f"Please use CREATE {kind.value} AS SELECT statement instead."

@@ -1,26 +1,24 @@
-"""CREATE OR REPLACE: what may change, and what a running query's state would not survive."""
+"""CREATE OR REPLACE: which changes are allowed, and which a query's state does not permit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from headrace.formats import format_named
 from headrace.model.errors import StatementError
 from headrace.model.schema import Column, Namespace, Schema
-from headrace.model.sources import Source, SourceKind
+from headrace.model.sources import Source
 from headrace.model.types import quote
 from headrace.plan import nodes
-from headrace.plan.explain import describe
-from headrace.plan.expressions import Expression, columns_used
-from headrace.plan.serdes import SIDES
-from headrace.plan.wrapping import WRAP_PROPERTIES, is_wrapped
+from headrace.plan.language.expressions import Expression
+from headrace.plan.sources.serdes import SIDES
+from headrace.plan.sources.wrapping import WRAP_PROPERTIES, is_wrapped
 
 # ------------------------------------------------------------------------------------- sources
 
 
 def check_source_upgrade(existing: Source, new: Source) -> None:
-    """A source may gain columns at its end; all else has to stay as it is."""
+    """Checks that a source only gains columns at its end."""
     problems = [
         _changed(existing, name, str(old), str(now))
         for name, old, now in (
@@ -105,117 +103,40 @@ def _placed(columns: Sequence[Column]) -> Iterator[tuple[int, Column]]:
 # ------------------------------------------------------------------------------------- queries
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A step that must not change; `facts` are its properties in the words of messages."""
-
-    name: str
-    facts: Mapping[str, object]
-
-
 def check_query_upgrade(old: nodes.Node, new: nodes.Node) -> None:
-    """Projections and filters may change freely; what keeps state or place may not."""
-    before, after = list(_steps(old)), list(_steps(new))
+    """Checks that only projections and filters change, not stateful steps or the sink."""
+    before, after = _fixed(old), _fixed(new)
     for a, b in zip(before, after, strict=False):
-        if a.name != b.name:
-            raise _mismatch(a, "class", a.name, b.name)
-        for what, value in a.facts.items():
-            if value != b.facts[what]:
-                raise _mismatch(a, what, value, b.facts[what])
+        if a.step != b.step:
+            raise _mismatch(a, "class", a.step, b.step)
+        for what, value in a.properties.items():
+            if value != b.properties[what]:
+                raise _mismatch(a, what, value, b.properties[what])
     if len(before) != len(after):
         step = max(before, after, key=len)[min(len(before), len(after))]
         raise _mismatch(step, "class", len(before), len(after))
 
 
+def _fixed(root: nodes.Node) -> list[nodes.Fixed]:
+    return [fixed for step in nodes.steps(root) for fixed in step.fixed()]
+
+
 def starts_anew(old: nodes.Node, new: nodes.Node) -> bool:
     """Whether a query that replaces another leaves its state behind, and only goes on from where
     the other had got to: what has passed a table's filter says nothing about another filter."""
-    steps = [*nodes.steps(old), *nodes.steps(new)]
-    if any(isinstance(step, nodes.Aggregate | nodes.Suppress | nodes.Join) for step in steps):
-        return False
-    return _table_filters(old) != _table_filters(new)
+    before, after = _table_filters(old), _table_filters(new)
+    return before is not None and after is not None and before != after
 
 
-def _table_filters(root: nodes.Node) -> list[Expression]:
-    """What the rows of tables have to fulfil."""
-    return [
-        step.predicate
-        for step in nodes.steps(root)
-        if isinstance(step, nodes.Filter) and step.kind is SourceKind.TABLE
-    ]
+def _table_filters(root: nodes.Node) -> list[Expression] | None:
+    """What the rows of tables have to fulfil; None if other steps keep state too."""
+    stateful = [step for step in nodes.steps(root) if step.keeps_state]
+    filters = [step.predicate for step in stateful if isinstance(step, nodes.Filter)]
+    return filters if len(filters) == len(stateful) else None
 
 
-def _mismatch(step: _Step, what: str, old: object, new: object) -> StatementError:
+def _mismatch(fixed: nodes.Fixed, what: str, old: object, new: object) -> StatementError:
     return StatementError(
-        f"Query is not upgradeable. Plan step of type {step.name} must have matching {what}. "
+        f"Query is not upgradeable. Plan step of type {fixed.step} must have matching {what}. "
         f"Values differ: {old} vs. {new}"
     )
-
-
-def _steps(node: nodes.Node) -> Iterator[_Step]:
-    match node:
-        case nodes.Write():
-            facts = {
-                "formats": (node.key.format, node.value.format),
-                "topicName": node.topic,
-                "timestampColumn": node.timestamp,
-            }
-            yield _Step(_named(node, "Sink"), facts)
-        case nodes.ReadSource():
-            if node.window is not None:
-                raise _unsupported(f"Windowed{_named(node, 'Source')}")
-            facts = {
-                "topicName": node.topic,
-                "formats": (node.key.format, node.value.format),
-                "timestampColumn": node.timestamp,
-            }
-            yield _Step(_named(node, "Source"), facts)
-        case nodes.Rekey():
-            keys = [describe(k.expression) for k in node.keys]
-            yield _Step("StreamSelectKey", {"keyExpressions": keys})
-        case nodes.Aggregate():
-            yield from _aggregate(node)
-        case nodes.ForeignKeyJoin():
-            raise _unsupported("ForeignKeyTableTableJoin")
-        case nodes.Join() | nodes.FlatMap():
-            raise _unsupported(
-                "StreamFlatMap" if isinstance(node, nodes.FlatMap) else type(node).__name__
-            )
-    for below in nodes.inputs(node):
-        yield from _steps(below)
-
-
-def _aggregate(node: nodes.Aggregate) -> Iterator[_Step]:
-    if node.window is not None:
-        raise _unsupported("StreamWindowedAggregate")
-    if node.input.kind is SourceKind.TABLE:
-        raise _unsupported("TableAggregate")
-    calls = [f"{c.function}({', '.join(map(describe, c.args))})" for c in node.calls]
-    yield _Step(
-        "StreamAggregate",
-        {
-            "columns not part of aggregate": f"[{', '.join(map(quote, _read_by(node)))}]",
-            "aggregate functions": calls,
-        },
-    )
-    keys = [describe(k.expression) for k in node.keys]
-    yield _Step("StreamGroupBy", {"group by clause": keys})
-
-
-def _read_by(node: nodes.Aggregate) -> list[str]:
-    """The columns that a grouped query reads, in the order it names them."""
-    expressions = [k.expression for k in node.keys]
-    expressions += [arg for call in node.calls for arg in call.args]
-    below = node.input
-    while isinstance(below, nodes.Filter):
-        expressions.append(below.predicate)
-        below = below.input
-    return list(dict.fromkeys(name for e in expressions for name in sorted(columns_used(e))))
-
-
-def _named(node: nodes.Node, what: str) -> str:
-    return f"{node.kind.value.capitalize()}{what}"
-
-
-def _unsupported(step: str) -> StatementError:
-    return StatementError(f"Upgrades not yet supported for {step}")

@@ -1,11 +1,11 @@
-"""Which push queries ksqlDB calls scalable: many of them share one reader of a query's results."""
+"""Which push queries are scalable in ksqlDB's sense: they share one reader of a query's results."""
 
 from __future__ import annotations
 
 from headrace.catalog.catalog import Catalog
 from headrace.model.schema import ROWOFFSET, ROWPARTITION
 from headrace.model.settings import Settings
-from headrace.plan.scope import column_refs
+from headrace.plan.language.scope import column_refs
 from headrace.sql import ast
 
 _OF_THE_RECORD = frozenset({ROWPARTITION, ROWOFFSET})

@@ -1,7 +1,8 @@
-"""The application: the endpoints, and the layers every request passes."""
+"""The ASGI application: endpoints and middleware."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from starlette.applications import Starlette
@@ -12,15 +13,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from headrace.server import status
-from headrace.server.answers import JSON, dumps
-from headrace.server.auth import Authentication, Doors, read_users
+from headrace.server.auth import Authentication, read_users
 from headrace.server.endpoints import ENDPOINTS
-from headrace.server.failures import Guard, http_error
+from headrace.server.engine_interface import Engine
+from headrace.server.error_responses import Guard, http_error
 from headrace.server.headless import Headless
 from headrace.server.openapi import describe
 from headrace.server.origins import Origins
-from headrace.server.ports import Engine
-from headrace.server.settings import ServerSettings
+from headrace.server.response_formats import JSON, dumps
+from headrace.server.settings import Access, ServerSettings
 from headrace.server.streams import Services
 from headrace.server.websocket import ws_query
 
@@ -56,16 +57,20 @@ def build_app(
         Middleware(Origins, callers=settings.callers()),
     ]
     access = settings.access
-    doors = Doors.of(ENDPOINTS, access.open_paths if access else ())
+    writing = frozenset(e.path for e in ENDPOINTS if e.writes)
     if access is not None:
-        users = read_users(access.credentials)
         layers.append(
             Middleware(
-                Authentication, users=users, access=access, doors=doors, workers=services.workers
+                Authentication,
+                users=read_users(access.credentials),
+                access=access,
+                open_paths=_open_paths(access),
+                writing=writing,
+                workers=services.workers,
             )
         )
     if headless:
-        layers.append(Middleware(Headless, writing=doors.writing))
+        layers.append(Middleware(Headless, writing=writing))
     app = Starlette(
         routes=[*ROUTES, *front],
         middleware=layers,
@@ -73,3 +78,10 @@ def build_app(
     )
     app.state.services = services
     return app
+
+
+def _open_paths(access: Access) -> re.Pattern[str]:
+    """The paths that need no password."""
+    paths = [re.escape(e.path) for e in ENDPOINTS if e.open]
+    paths += [re.escape(pattern).replace(r"\*", ".*") for pattern in access.open_paths]
+    return re.compile("|".join(paths))

@@ -1,4 +1,4 @@
-"""Who may do what: basic authentication against a file of users, each with roles.
+"""Authentication and authorization: basic authentication against a file of users with roles.
 
 A line of the file is `name:hash:roles`; `headrace password` makes one. The hash is scrypt's, so
 that a stolen file is of little use. Role `read` may ask, role `write` may do everything.
@@ -13,10 +13,9 @@ import hmac
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,11 +23,17 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.model.entities import ErrorEntity
 from headrace.model.errors import HeadraceError
 from headrace.server.bodies import read
-from headrace.server.failures import FORBIDDEN, UNAUTHORIZED, ApiError, entity_of, error_response
+from headrace.server.error_responses import (
+    FORBIDDEN,
+    UNAUTHORIZED,
+    ApiError,
+    entity_of,
+    error_response,
+)
 from headrace.server.logins import FailedLogins
 from headrace.server.settings import EVERYONE, Access
 from headrace.server.streams import Services
-from headrace.server.workers import Workers
+from headrace.server.thread_pool import Workers
 from headrace.sql.ast import Effect
 from headrace.sql.outline import outlines
 
@@ -87,49 +92,24 @@ def read_users(path: Path) -> dict[str, User]:
     return users
 
 
-class Door(Protocol):
-    """What is to be known of an endpoint here."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def writes(self) -> bool: ...
-
-    @property
-    def open(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class Doors:
-    """Which paths are open to all, and which themselves change something."""
-
-    open: re.Pattern[str]
-    writing: frozenset[str]
-
-    @staticmethod
-    def of(endpoints: Iterable[Door], patterns: Iterable[str] = ()) -> Doors:
-        endpoints = tuple(endpoints)
-        free = [re.escape(e.path) for e in endpoints if e.open]
-        free += [re.escape(pattern).replace(r"\*", ".*") for pattern in patterns]
-        return Doors(re.compile("|".join(free)), frozenset(e.path for e in endpoints if e.writes))
-
-
 class Authentication:
-    """Lets only known users pass, and notes what they may do."""
+    """Admits known users and records their rights. Paths that match `open_paths` are for all, those
+    in `writing` only for users who may change something."""
 
     def __init__(
         self,
         app: ASGIApp,
         users: Mapping[str, User],
         access: Access,
-        doors: Doors,
+        open_paths: re.Pattern[str],
+        writing: Collection[str],
         workers: Workers,
     ) -> None:
         self.app = app
         self.users = users
         self.access = access
-        self.doors = doors
+        self.open_paths = open_paths
+        self.writing = writing
         self.workers = workers
         # Hashing is slow on purpose, so that what was right once is remembered; by a keyed hash.
         self._secret = os.urandom(32)
@@ -150,13 +130,13 @@ class Authentication:
             await self._refuse(scope, receive, send, ErrorEntity(UNAUTHORIZED, "Unauthorized"))
         elif not self._is_let_in(user):
             await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, "Forbidden"))
-        elif scope["path"] in self.doors.writing and WRITE not in user.roles:
+        elif scope["path"] in self.writing and WRITE not in user.roles:
             await self._refuse(scope, receive, send, ErrorEntity(FORBIDDEN, NOT_ALLOWED))
         else:
             await self.app({**scope, ROLES_KEY: user.roles}, receive, send)
 
     def _is_open(self, path: str) -> bool:
-        return len(path) <= _LONGEST_OPEN and self.doors.open.fullmatch(path) is not None
+        return len(path) <= _LONGEST_OPEN and self.open_paths.fullmatch(path) is not None
 
     def _is_let_in(self, user: User) -> bool:
         roles = self.access.roles

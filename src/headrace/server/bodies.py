@@ -1,4 +1,4 @@
-"""Request bodies: read within the limit, parsed, and turned into what the engine takes."""
+"""Request bodies: size limits, parsing, and conversion to the engine's requests."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from starlette.requests import Request as HttpRequest
 
-from headrace.model.callers import media_type
+from headrace.model.allowed_callers import media_type
 from headrace.model.json_size import MOST_VALUES, has_too_many_values
 from headrace.model.requests import Request
-from headrace.server.answers import DELIMITED, JSON, KSQL_JSON
-from headrace.server.failures import (
+from headrace.server.error_responses import (
     BAD_REQUEST,
     BODY_TOO_LARGE,
     NOT_ACCEPTABLE,
     UNSUPPORTED_CONTENT_TYPE,
     ApiError,
 )
+from headrace.server.response_formats import DELIMITED, JSON, KSQL_JSON
 from headrace.server.streams import Services
 
 T = TypeVar("T", bound=Sized)
 R = TypeVar("R")
+V = TypeVar("V", covariant=True)
 
 # The last two are what curl and other programs say of a body when they are told nothing; ksqlDB's
 # own examples rely on it. Not text/plain: a form of any page can send that.
@@ -82,7 +83,7 @@ def _no_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_constant)
 
 
-def parse_json(data: bytes | str) -> Any:
+def parse_json(data: bytes | str) -> object:
     """Strict JSON; numbers with a fraction keep their digits as Decimal."""
     try:
         text = data if isinstance(data, str) else data.decode()
@@ -101,7 +102,7 @@ def invalid(reason: str) -> ApiError:
     return ApiError(BAD_REQUEST, f"Invalid JSON in request: {reason}")
 
 
-def parse_object(data: bytes | str) -> dict[str, Any]:
+def parse_object(data: bytes | str) -> dict[str, object]:
     body = parse_json(data or "{}")
     if not isinstance(body, dict):
         raise invalid("expected an object")
@@ -109,13 +110,13 @@ def parse_object(data: bytes | str) -> dict[str, Any]:
 
 
 async def read(services: Services, work: Callable[[T], R], data: T) -> R:
-    """What `work` makes of a body or a text: at once, or on a thread if it is long."""
+    """The result of `work` on a body or text: computed here, or on a thread if it is long."""
     if len(data) <= SMALL:
         return work(data)
     return await services.workers.reading.run(work, data)
 
 
-async def read_object(request: HttpRequest) -> dict[str, Any]:
+async def read_object(request: HttpRequest) -> dict[str, object]:
     services: Services = request.app.state.services
     check_content_type(request)
     data = await read_body(request, services.settings.limits.body_bytes)
@@ -123,15 +124,15 @@ async def read_object(request: HttpRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Generic[V]):
     """A member of a request body: how it is read, and what the API's description says of it."""
 
     name: str
-    type: type
+    type: type[V]
     doc: str
     required: bool = False
 
-    def of(self, body: Mapping[str, Any]) -> Any:
+    def of(self, body: Mapping[str, object]) -> V | None:
         """The member's value, checked; None where it is missing or null."""
         value = body.get(self.name)
         if value is None:
@@ -140,6 +141,12 @@ class Member:
             return None
         if not isinstance(value, self.type) or (self.type is int and isinstance(value, bool)):
             raise invalid(f"'{self.name}' must be {_KINDS[self.type]}")
+        return value
+
+    def required_of(self, body: Mapping[str, object]) -> V:
+        """The value of a member that is required."""
+        value = self.of(body)
+        assert value is not None
         return value
 
 
@@ -168,27 +175,29 @@ STATEMENT_BODY = (KSQL, STREAMS_PROPERTIES, SESSION_VARIABLES, COMMAND_SEQUENCE_
 QUERY_STREAM_BODY = (SQL, PROPERTIES, STREAMS_PROPERTIES, SESSION_VARIABLES)
 
 
-def statement_request(body: Mapping[str, Any]) -> Request:
+def statement_request(body: Mapping[str, object]) -> Request:
     """The body of `/ksql`, `/query` and `/ws/query`."""
     return Request(
         KSQL.of(body) or "",
-        _plain(STREAMS_PROPERTIES.of(body) or {}),
+        _with_floats(STREAMS_PROPERTIES.of(body) or {}),
         _texts(SESSION_VARIABLES.of(body) or {}),
         COMMAND_SEQUENCE_NUMBER.of(body),
     )
 
 
-def stream_request(body: Mapping[str, Any]) -> Request:
+def stream_request(body: Mapping[str, object]) -> Request:
     """The body of `/query-stream`."""
     overrides = {**(STREAMS_PROPERTIES.of(body) or {}), **(PROPERTIES.of(body) or {})}
-    return Request(SQL.of(body), _plain(overrides), _texts(SESSION_VARIABLES.of(body) or {}))
+    return Request(
+        SQL.required_of(body), _with_floats(overrides), _texts(SESSION_VARIABLES.of(body) or {})
+    )
 
 
-def _plain(properties: Mapping[str, Any]) -> dict[str, object]:
+def _with_floats(properties: Mapping[str, object]) -> dict[str, object]:
     return {k: float(v) if isinstance(v, Decimal) else v for k, v in properties.items()}
 
 
-def _texts(variables: Mapping[str, Any]) -> dict[str, str]:
+def _texts(variables: Mapping[str, object]) -> dict[str, str]:
     return {
         k: v if isinstance(v, str) else json.dumps(v, default=str) for k, v in variables.items()
     }

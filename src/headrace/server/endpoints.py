@@ -1,4 +1,4 @@
-"""Every endpoint, declared once: routes, roles and the API's description are read from here."""
+"""The table of endpoints, from which routes, roles and the OpenAPI description are made."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from headrace.server import bodies, status
-from headrace.server.answers import DELIMITED, JSON, KSQL_JSON
 from headrace.server.bodies import Member
-from headrace.server.inserts import inserts_stream
-from headrace.server.queries import QUERY, QUERY_STREAM, close_query
-from headrace.server.statements import ksql, terminate
+from headrace.server.insert_endpoints import inserts_stream
+from headrace.server.query_endpoints import QUERY, QUERY_STREAM, close_query
+from headrace.server.response_formats import DELIMITED, JSON, KSQL_JSON
+from headrace.server.statement_endpoints import ksql, terminate
 
 Handler = Callable[[HttpRequest], Awaitable[Response]]
 
@@ -22,7 +22,7 @@ _EITHER_JSON = (KSQL_JSON, JSON)
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`answers` are the content types it can answer in, the preferred one first.
+    """An endpoint; `answers` are the content types of its responses, the preferred one first.
 
     With `lines`, the body goes on after its first object: one JSON object a line.
     """
@@ -31,7 +31,7 @@ class Endpoint:
     handler: Handler = field(repr=False)
     doc: str
     answers: tuple[str, ...] = _EITHER_JSON
-    body: tuple[Member, ...] | None = None
+    body: tuple[Member[object], ...] | None = None
     lines: bool = False
     writes: bool = (
         False  # only for those who may change things; statements are looked at one by one

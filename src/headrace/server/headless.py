@@ -1,4 +1,4 @@
-"""Headless: a file says what the server runs, and nobody changes that through the REST API.
+"""Headless mode: the statements of a file run, and the REST API only reads.
 
 The file is what counts, at every start anew: statements that run already go on from where they
 stopped, new ones are started, and queries that are no longer in the file are ended.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,14 +15,12 @@ from headrace.catalog.catalog import Catalog
 from headrace.model.entities import ErrorEntity
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import Request
-from headrace.plan.binder import resolve_type
+from headrace.plan.language.binder import resolve_type
 from headrace.server.auth import NOT_ALLOWED, READ, ROLES_KEY
-from headrace.server.failures import FORBIDDEN, error_response
+from headrace.server.engine_interface import StatementEngine
+from headrace.server.error_responses import FORBIDDEN, error_response
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, parse_statement
-
-if TYPE_CHECKING:
-    from headrace.engine.engine import Engine
 
 SUPPORTED: dict[type[ast.Statement], str] = {
     ast.SetProperty: "SET",
@@ -36,11 +33,10 @@ SUPPORTED: dict[type[ast.Statement], str] = {
     ast.InsertInto: "INSERT INTO",
 }
 _QUERIES = (ast.CreateAsSelect, ast.InsertInto)
-_SESSION = (ast.SetProperty, ast.UnsetProperty)
 
 
 def read_statements(path: Path) -> list[ParsedStatement]:
-    """The statements of a file; all of them must make sense without anybody to answer to."""
+    """The statements of a file; each must be one that needs no client."""
     try:
         found = parse(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -67,23 +63,26 @@ def _unreadable(path: Path, reason: str) -> HeadraceError:
     return HeadraceError(f"Could not read the query file: {path}. Details: {reason}")
 
 
-def apply(engine: Engine, file: Sequence[ParsedStatement], tell: Callable[[str], None]) -> None:
+def apply(
+    engine: StatementEngine, file: Sequence[ParsedStatement], announce: Callable[[str], None]
+) -> None:
     """Makes the server run what the file says. A statement that is refused changes nothing."""
     missing = [
         one.text
         for one in file
-        if isinstance(one.statement, _SESSION) or not _is_known(one.statement, engine.catalog)
+        if one.statement.effect is ast.Effect.SESSION
+        or not _is_known(one.statement, engine.catalog)
     ]
     for entity in engine.execute(Request("\n".join(missing))):
         status = entity.to_json().get("commandStatus")
         if status is not None:
-            tell(f"  {status['message']}")
+            announce(f"  {status['message']}")
         for warning in entity.warnings:
-            tell(f"  Warning: {warning}")
+            announce(f"  Warning: {warning}")
     wanted = [one.statement for one in file]
     for query in list(engine.catalog.queries.values()):
         if parse_statement(query.statement) not in wanted:
-            tell(f"  {query.id} is not in the file any more: terminated")
+            announce(f"  {query.id} is not in the file any more: terminated")
             engine.execute(Request(f"TERMINATE {query.id};"))
 
 
@@ -98,7 +97,7 @@ def _is_known(statement: ast.Statement, catalog: Catalog) -> bool:
 
 
 def _says(known: ast.Statement, statement: ast.CreateSource) -> bool:
-    """Whether a statement is the one that is known; what it leaves out, the registry filled in."""
+    """Whether a statement equals the known one, apart from what the registry filled in."""
     return (
         type(known) is type(statement)
         and isinstance(known, ast.CreateSource)
@@ -120,7 +119,7 @@ def _columns(
 
 
 class Headless:
-    """Leaves to each request the right to look, and nothing else."""
+    """Middleware that refuses every request that changes something."""
 
     def __init__(self, app: ASGIApp, writing: Collection[str]) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""Serves the application: HTTP/1.1 and HTTP/2 on one port, beside Spark in one process.
+"""The HTTP server: HTTP/1.1 and HTTP/2 on one port, in the process of the Spark driver.
 
 Granian runs embedded, on an event loop in a thread of its own. It is given a socket that is
 already bound: so a taken port is an error (Granian's own sockets would share it), and a free one
@@ -35,11 +35,11 @@ _HANG_UP_SECONDS = 1.0
 _STEP_SECONDS = 0.01
 # How long a thread that computes may go on while the event loop waits to run: it waits several
 # times for each request. Python's own 5 ms would be felt by everybody who asks for little.
-_SWITCH_SECONDS = 0.0005
+_SWITCH_INTERVAL = 0.0005
 
 
 class _Embedded(Server):
-    def __init__(self, bound: socket.socket, app: Any, settings: ServerSettings) -> None:
+    def __init__(self, bound: socket.socket, app: Starlette, settings: ServerSettings) -> None:
         tls = settings.tls
         super().__init__(
             app,
@@ -89,7 +89,7 @@ class HttpServer:
         return f"{scheme}://{name}:{self.port}"
 
     def start(self) -> None:
-        sys.setswitchinterval(_SWITCH_SECONDS)
+        sys.setswitchinterval(_SWITCH_INTERVAL)
         host, port = self._settings.host, self._settings.port
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:

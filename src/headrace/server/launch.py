@@ -1,4 +1,4 @@
-"""Starts everything a server is made of, in order, and stops it in the other."""
+"""Starts the parts of a server in order, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -13,26 +13,31 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from headrace.engine.engine import Engine
+from headrace.engine.environment import Environment
 from headrace.engine.supervised import SupervisedThread
-from headrace.engine.world import World
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
+from headrace.kafka.admin import TopicAdmin
+from headrace.kafka.broker import EmbeddedBroker
+from headrace.kafka.client import KafkaConnection
+from headrace.kafka.jars import ensure_jars
+from headrace.kafka.ports import LOOPBACK, port_or_free, require_free
 from headrace.model.errors import HeadraceError
 from headrace.model.secrets import without_login
 from headrace.model.settings import Settings
+from headrace.registry.client import HttpRegistry
+from headrace.registry.server import EmbeddedRegistry
 from headrace.server import headless
 from headrace.server.app import build_app
 from headrace.server.http import HttpServer
 from headrace.server.page import PAGES
 from headrace.server.settings import Listener, ServerSettings
-from headrace.spark.session import FILE_MANAGER_SETTING, facing, is_local, start_session
-from headrace.topics.admin import TopicAdmin
-from headrace.topics.broker import EmbeddedBroker
-from headrace.topics.client import KafkaConnection
-from headrace.topics.jars import ensure_jars
-from headrace.topics.ports import LOOPBACK, port_or_free, require_free
-from headrace.topics.registry.client import HttpRegistry
-from headrace.topics.registry.embedded import EmbeddedRegistry
+from headrace.spark.runtime.session import (
+    FILE_MANAGER_SETTING,
+    driver_address,
+    is_local,
+    start_session,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +48,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """A port that is given is used or refused; a default one that is taken is replaced.
+    """Start options: a port that is given is used or refused, a default one is replaced if taken.
 
     What is not given here, the settings' `listeners` says.
     """
@@ -91,7 +96,7 @@ class RunningServer:
     def __enter__(self) -> Self:
         try:
             self.start()
-        except BaseException:
+        except BaseException:  # also Ctrl-C: what was started is stopped
             self.stop()
             raise
         return self
@@ -105,21 +110,21 @@ class RunningServer:
         self.stop()
 
     def start(self) -> None:
-        options, tell = self._options, self._progress
+        options, announce = self._options, self._progress
         settings = Settings(options.settings)
         file = settings.text("ksql.queries.file")
         statements = headless.read_statements(Path(file)) if file is not None else None
         state_dir = _state_dir(settings, options.data_dir)
         options.data_dir.mkdir(parents=True, exist_ok=True)
-        tell("Checking jars")
-        jars = ensure_jars(tell)
+        announce("Checking jars")
+        jars = ensure_jars(announce)
         listener = Listener.of(settings)
         told = listener.port if listener.given else None
         port = _port(told if options.port is None else options.port, SERVER_PORT, "the server")
         served = ServerSettings.of(settings, options.host or listener.host, port)
         external = settings.text("bootstrap.servers")
         if external is None:
-            tell("Starting Kafka")
+            announce("Starting Kafka")
             kafka_port = _port(options.kafka_port, KAFKA_PORT, "Kafka")
             broker = EmbeddedBroker(options.data_dir / "kafka", kafka_port, jars)
             self._parts.enter_context(broker)
@@ -130,7 +135,7 @@ class RunningServer:
         admin = TopicAdmin(connection)
         registry_url = settings.text("ksql.schema.registry.url")
         if registry_url is None and settings.text("bootstrap.servers") is None:
-            tell("Starting the schema registry")
+            announce("Starting the schema registry")
             registry_port = _port(options.registry_port, REGISTRY_PORT, "the schema registry")
             registry = EmbeddedRegistry(connection, registry_port, served.hosts)
             self._parts.enter_context(registry)
@@ -142,10 +147,10 @@ class RunningServer:
             Path(settings.text("ksql.extension.dir") or "ext"), REGISTRY
         ):
             LOG.error("%s is not loaded: %s", problem.path, problem.reason)
-        tell("Starting Spark")
+        announce("Starting Spark")
         spark = start_session(jars.spark, settings.spark(), options.data_dir / "spark")
         self._parts.callback(spark.stop)
-        world = World(
+        env = Environment(
             settings=settings,
             kafka=connection,
             admin=admin,
@@ -155,15 +160,15 @@ class RunningServer:
             data_dir=options.data_dir,
             cluster_id=admin.cluster_id(),
         )
-        self.engine = engine = Engine(world, self.addresses, self._lost)
-        tell("Replaying statements")
+        self.engine = engine = Engine(env, self.addresses, self._lost)
+        announce("Replaying statements")
         engine.open()
         self._parts.callback(engine.close)
         for name, kept in self._kept.items():
             engine.watch.add(name, partial(_failure, *kept))
         if statements is not None:
-            tell(f"Running the statements of {file}")
-            headless.apply(engine, statements, tell)
+            announce(f"Running the statements of {file}")
+            headless.apply(engine, statements, announce)
         app = build_app(engine, served, PAGES, headless=statements is not None)
         http = HttpServer(app, served)
         http.start()
@@ -173,7 +178,7 @@ class RunningServer:
         LOG.info("Listening: %s", listening)
 
     def _keep(self, name: str, part: EmbeddedBroker | EmbeddedRegistry) -> None:
-        """Has a thread bring it back when it dies."""
+        """Adds a thread that restarts a part when it dies."""
         thread = SupervisedThread(name, lambda: part.keep(thread.stopping), most=MOST_BACKOFF)
         thread.start()
         self._parts.callback(thread.stop)
@@ -204,7 +209,7 @@ def _state_dir(settings: Settings, data_dir: Path) -> str:
     master = settings.spark().get("spark.master", "local")
     if is_local(master):
         return told or str(data_dir.resolve() / "state")
-    if settings.text("bootstrap.servers") is None and facing(master) != LOOPBACK:
+    if settings.text("bootstrap.servers") is None and driver_address(master) != LOOPBACK:
         raise HeadraceError(
             f"The executors of {master} cannot reach the embedded broker, which listens on "
             "loopback: set bootstrap.servers to a Kafka that they reach."

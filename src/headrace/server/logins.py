@@ -1,4 +1,4 @@
-"""Failed logins: who fails again and again waits, so that passwords cannot be tried out."""
+"""Delays after failed logins, which prevent trying out passwords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace.server.failures import TOO_MANY_REQUESTS, ApiError
+from headrace.server.error_responses import TOO_MANY_REQUESTS, ApiError
 
 FREE_FAILURES = 5
 FIRST_SECONDS = 1.0
@@ -22,7 +22,7 @@ class _Failures:
 
 
 class FailedLogins:
-    """By the client's address and the name it gave: nobody can lock out somebody else's address.
+    """Failed logins by client address and user name, so that nobody can lock out another address.
 
     Used on the event loop only. Whoever is logged in already is not concerned.
     """
@@ -42,7 +42,7 @@ class FailedLogins:
             )
 
     def note(self, address: str, name: str) -> None:
-        """A login has failed; the wait doubles with each after the first few."""
+        """Records a failed login; the delay doubles with each after the first few."""
         failures = self._failures.setdefault((address, name), _Failures())
         self._failures.move_to_end((address, name))
         failures.count += 1

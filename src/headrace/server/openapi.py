@@ -1,17 +1,16 @@
-"""The API's description in OpenAPI's form, made of the endpoints' declarations."""
+"""The OpenAPI description, generated from the endpoints' declarations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from headrace import __version__
-from headrace.server.answers import DELIMITED, JSON, KSQL_JSON
 from headrace.server.bodies import Member
 from headrace.server.endpoints import Endpoint
+from headrace.server.response_formats import DELIMITED, JSON, KSQL_JSON
 
-_TYPES: dict[type, dict[str, Any]] = {
+_TYPES: dict[type, dict[str, object]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     dict: {"type": "object"},
@@ -32,7 +31,7 @@ _ERROR = {
 }
 
 
-def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def describe(endpoints: Sequence[Endpoint]) -> dict[str, object]:
     return {
         "openapi": "3.1.0",
         "info": {
@@ -45,8 +44,8 @@ def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    operation: dict[str, Any] = {
+def _operation(endpoint: Endpoint) -> dict[str, object]:
+    operation: dict[str, object] = {
         "summary": endpoint.doc,
         "operationId": re.sub(r"\W+", "_", endpoint.path.strip("/")),
         "responses": {
@@ -76,7 +75,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     return operation
 
 
-def _schema(members: Sequence[Member]) -> dict[str, Any]:
+def _schema(members: Sequence[Member[object]]) -> dict[str, object]:
     return {
         "type": "object",
         "properties": {m.name: {**_TYPES[m.type], "description": m.doc} for m in members},

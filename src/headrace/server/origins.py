@@ -1,5 +1,5 @@
-"""The first layer: requests of foreign pages, and to names that are not the server's, go no further
-(`headrace.model.callers` says why)."""
+"""Middleware that refuses requests of foreign web pages and to unknown host names
+(`headrace.model.allowed_callers` says why)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.model.callers import Callers
-from headrace.server.failures import FORBIDDEN, ApiError, entity_of, error_response
+from headrace.model.allowed_callers import Callers
+from headrace.server.error_responses import FORBIDDEN, ApiError, entity_of, error_response
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -1,4 +1,4 @@
-"""Runs a server in the foreground until it is asked to stop, or cannot go on.
+"""Runs a server in the foreground until it is stopped or fails.
 
 When Spark's JVM is gone, nothing in this process can be used again: its sessions and queries stood
 for objects over there. So the program starts itself anew, in the same process (`exec`): whoever
@@ -40,7 +40,7 @@ LAST_SECONDS = 3.0
 Again = Callable[[Mapping[str, str]], Sequence[str]]
 
 
-def tell(text: str) -> None:
+def announce(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -49,7 +49,7 @@ def serve(
     then: Callable[[RunningServer], int] | None = None,
     again: Again | None = None,
 ) -> int:
-    """Starts, tells where it listens, and serves until Ctrl-C or SIGTERM.
+    """Starts a server, prints its addresses, and serves until Ctrl-C or SIGTERM.
 
     `then` is something to do once the server is up; a result other than 0 ends it at once. If
     Spark's JVM dies, it starts again as `again` says, or ends.
@@ -72,26 +72,26 @@ def serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask_to_stop)
     began = time.monotonic()
-    server = RunningServer(options, tell, lose)
+    server = RunningServer(options, announce, lose)
     with server:
         # What is there now will stay. To look through it again and again, which is what the garbage
         # collector does, takes a tenth of a second each time, in which nothing else runs.
         gc.collect()
         gc.freeze()
-        tell(f"Headrace is ready after {time.monotonic() - began:.1f} s")
+        announce(f"Headrace is ready after {time.monotonic() - began:.1f} s")
         for name, address in server.addresses.items():
-            tell(f"  {name:<9} {without_login(address)}")
+            announce(f"  {name:<9} {without_login(address)}")
         if then is not None:
             code = then(server)
             if code or asked.is_set():
                 return code
-        tell("Ctrl-C stops it.")
+        announce("Ctrl-C stops it.")
         await_event(stop)
         if losses and not asked.is_set():
             _leave(server)
             command = None if again is None else again(server.addresses)
             return _begin_anew(losses[0], environment, command, asked)
-        tell("Stopping: running micro-batches finish")
+        announce("Stopping: running micro-batches finish")
     return 0
 
 
@@ -104,8 +104,8 @@ def await_event(event: threading.Event) -> None:
 
 
 def end_soon(status: int) -> int:
-    """The status with which this process ends, now that all is done. Python waits for its threads,
-    and one of those may wait for a Kafka that is gone: it is not waited for."""
+    """The exit status of this process. Python would wait for all threads, of which one may wait for
+    a Kafka that is gone; those are not waited for."""
     last = threading.Timer(LAST_SECONDS, os._exit, [status])
     last.daemon = True
     last.start()
@@ -113,7 +113,7 @@ def end_soon(status: int) -> int:
 
 
 def _leave(server: RunningServer) -> None:
-    """Ends what is left. It is in no state to end well, and must not take long."""
+    """Stops what is left within a short time, whatever its state."""
 
     def leave() -> None:
         with suppress(Exception):
@@ -130,14 +130,14 @@ def _begin_anew(
     command: Sequence[str] | None,
     asked: threading.Event,
 ) -> int:
-    """Becomes a new server; returns a status if that is of no use, or if it is asked to stop."""
+    """Restarts the program in this process; returns a status if it should end instead."""
     now = time.time()
     starts = [at for at in _starts(environment) if now - at < STARTS_WITHIN_SECONDS]
     if command is None or len(starts) >= MOST_STARTS:
         often = f" for the {len(starts) + 1}th time in a short while" if starts else ""
-        tell(f"{reason}{often}: the server ends.")
+        announce(f"{reason}{often}: the server ends.")
         return UNAVAILABLE
-    tell(f"{reason}: the server starts anew")
+    announce(f"{reason}: the server starts anew")
     if asked.wait(2 ** len(starts) - 1):
         return 0
     environment[STARTS] = ",".join(f"{at:.0f}" for at in [*starts, now])
@@ -145,7 +145,7 @@ def _begin_anew(
 
 
 def _become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
-    """Runs another program in this process: nothing that it has open stays so."""
+    """Executes another program in this process, with all files closed."""
     for opened in Path("/dev/fd").iterdir():
         with suppress(OSError):
             if int(opened.name) > 2:
@@ -154,5 +154,5 @@ def _become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
 
 
 def _starts(environment: Mapping[str, str]) -> list[float]:
-    """When this program began anew."""
+    """The times at which this program restarted itself."""
     return [float(at) for at in environment.get(STARTS, "").split(",") if at]

@@ -1,4 +1,4 @@
-"""What a server may be told: where it listens, what it allows, how much it takes on."""
+"""The settings of the REST server: address, TLS, access, limits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from headrace.model.callers import ALLOWED_HOSTS, Callers
+from headrace.model.allowed_callers import ALLOWED_HOSTS, Callers
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 
@@ -79,7 +79,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Access:
-    """Who is let in: the users of a file, if they have one of `roles`; `open_paths` are for all."""
+    """Who may access the server: a file's users in one of `roles`; `open_paths` are for all."""
 
     credentials: Path
     realm: str = "headrace"
@@ -106,7 +106,7 @@ class Access:
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """`origins`: web pages that may call the API besides the server's own (`*` for all).
+    """The server's settings; `origins` are web pages besides its own that may call the API.
 
     `hosts`: names that the server is called by besides those of the address it listens on.
     """
@@ -124,7 +124,7 @@ class ServerSettings:
 
     @staticmethod
     def of(settings: Settings, host: str, port: int) -> ServerSettings:
-        """What the settings say, at an address that was made of `listeners` already."""
+        """The settings at an address that was derived from `listeners`."""
         secure = Listener.of(settings).secure
         return ServerSettings(
             host,
@@ -139,7 +139,7 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class Listener:
-    """The address of `listeners`; `given` tells it from the default, which may give way."""
+    """The address of `listeners`; `given` if it is not the default, which may be replaced."""
 
     host: str
     port: int

@@ -1,27 +1,30 @@
-"""Small endpoints: what the server is, how it is, and what became of commands."""
+"""Endpoints for server information, health, readiness and command status."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import RedirectResponse, Response
 
+from headrace.model.entities import ServerInfo
 from headrace.model.errors import StatementError
-from headrace.server.answers import JSON, KSQL_JSON, dumps
 from headrace.server.bodies import negotiate
-from headrace.server.failures import BAD_REQUEST, NOT_FOUND, ApiError
-from headrace.server.ports import Engine
+from headrace.server.engine_interface import Engine
+from headrace.server.error_responses import BAD_REQUEST, NOT_FOUND, ApiError
+from headrace.server.response_formats import JSON, KSQL_JSON, dumps
 from headrace.server.streams import Services
 
+T = TypeVar("T")
 
-def json_response(request: HttpRequest, value: Any, status: int = 200) -> Response:
+
+def json_response(request: HttpRequest, value: object, status: int = 200) -> Response:
     content_type = negotiate(request, (KSQL_JSON, JSON))
     return Response(dumps(value), status_code=status, media_type=content_type)
 
 
-async def _ask(request: HttpRequest, question: Callable[[Engine], Any]) -> Any:
+async def _ask(request: HttpRequest, question: Callable[[Engine], T]) -> T:
     services: Services = request.app.state.services
     return await services.workers.status.run(question, services.engine)
 
@@ -73,7 +76,7 @@ async def cluster_id(request: HttpRequest) -> Response:
     return json_response(request, _cluster_id(await _ask(request, lambda e: e.info())))
 
 
-def _cluster_id(server: Any) -> dict[str, Any]:
+def _cluster_id(server: ServerInfo) -> dict[str, object]:
     clusters = {"kafka-cluster": server.kafka_cluster_id, "ksql-cluster": server.ksql_service_id}
     return {"scope": {"path": [], "clusters": clusters}, "id": ""}
 
@@ -83,7 +86,7 @@ async def alive(request: HttpRequest) -> Response:
 
 
 async def ready(request: HttpRequest) -> Response:
-    """Like `alive`, it is told to anybody, and so says nothing but yes or no."""
+    """The readiness check; anybody may call it, so it says no more than yes or no."""
     services: Services = request.app.state.services
     return Response("{}", status_code=200 if services.engine.is_ready() else 503, media_type=JSON)
 

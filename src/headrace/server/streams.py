@@ -1,17 +1,18 @@
-"""Responses that last: pumped from a blocking source to a client that may leave at any time."""
+"""Streaming responses, from a blocking source to a client that may disconnect at any time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.model.entities import ErrorEntity, Health
-from headrace.server.failures import (
+from headrace.server.engine_interface import Engine
+from headrace.server.error_responses import (
     MAX_PUSH_QUERIES,
     STOPPING,
     TOO_MANY_REQUESTS,
@@ -19,9 +20,10 @@ from headrace.server.failures import (
     RequestCounter,
     entity_of,
 )
-from headrace.server.ports import Engine
 from headrace.server.settings import ServerSettings
-from headrace.server.workers import Pool, Workers
+from headrace.server.thread_pool import Pool, Workers
+
+T = TypeVar("T")
 
 # How long a source is asked to wait for its next rows: bounds how long its thread outlives it.
 STEP_SECONDS = 1.0
@@ -52,7 +54,7 @@ class Slots:
 
 
 class Services:
-    """What every endpoint works with. `stopping` is set when the server goes down."""
+    """What every endpoint works with. `stopping` is set when the server stops."""
 
     def __init__(self, engine: Engine, settings: ServerSettings) -> None:
         self.engine = engine
@@ -83,7 +85,7 @@ class Services:
         self._look: asyncio.Future[Health] | None = None
 
     async def health(self) -> Health:
-        """One look at a time, whose answer all share who ask meanwhile."""
+        """The health; simultaneous requests share one check."""
         if self._look is None or self._look.done():
             self._look = asyncio.ensure_future(self.workers.health.run(self.engine.health))
         return await asyncio.shield(self._look)
@@ -96,7 +98,7 @@ def _slots(what: str, most: int, setting: str) -> Slots:
 
 
 class Source:
-    """Where a lasting response comes from: chunks, an error's form, and an end.
+    """The source of a streaming response: chunks, the form of an error, and the end.
 
     `step` blocks for a moment; `close` may come while `step` runs, and makes it return.
     """
@@ -116,36 +118,34 @@ class Source:
         self.pool = pool  # whose threads do the steps
 
 
-class Departed(Exception):
-    """The client has gone, or takes nothing any more."""
+class Disconnected(Exception):
+    """The client has disconnected, or does not read any more."""
 
 
-class Stopped(Exception):
-    """The server goes down."""
+class ServerStopping(Exception):
+    """The server is stopping."""
 
 
 class Watch:
-    """Waits for work, for the client to leave, and for the server to stop: what comes first.
+    """Waits for work, the client's disconnect or the server's stop, whichever comes first.
 
     Without `receive` the work itself has to notice that the client has left.
     """
 
     def __init__(self, services: Services, receive: Receive | None = None) -> None:
         leaving = _until_disconnect(receive) if receive else asyncio.Event().wait()
-        self._gone: asyncio.Future[Any] = asyncio.ensure_future(leaving)
-        self._stopping = asyncio.ensure_future(services.stopping.wait())
+        self._gone: asyncio.Future[object] = asyncio.ensure_future(leaving)
+        self._stopping: asyncio.Future[object] = asyncio.ensure_future(services.stopping.wait())
 
-    async def race(self, work: Any, seconds: float | None = None) -> Any:
+    async def race(self, work: Awaitable[T], seconds: float | None = None) -> T:
+        """The result of the work; it is cancelled if the client leaves or the server stops."""
         task = asyncio.ensure_future(work)
-        await asyncio.wait(
-            {task, self._gone, self._stopping},
-            timeout=seconds,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
+        ends: set[asyncio.Future[T] | asyncio.Future[object]] = {task, self._gone, self._stopping}
+        await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         task.cancel()
-        raise Stopped if self._stopping.done() and not self._gone.done() else Departed
+        raise ServerStopping if self._stopping.done() and not self._gone.done() else Disconnected
 
     def end(self) -> None:
         self._gone.cancel()
@@ -192,7 +192,7 @@ class StreamResponse(Response):
             await write(self.first)
             await self._pump(watch, write)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except Departed:
+        except Disconnected:
             pass
         finally:
             watch.end()
@@ -200,19 +200,19 @@ class StreamResponse(Response):
             with suppress(ApiError):  # the server stops, and the engine ends its queries itself
                 await self.services.workers.endings.run(self.source.close)
 
-    async def _pump(self, watch: Watch, write: Callable[[str], Any]) -> None:
+    async def _pump(self, watch: Watch, write: Callable[[str], Awaitable[None]]) -> None:
         over = False
         while not over:
             try:
                 text, over = await watch.race(self.source.pool.run(self.source.step))
-            except Departed:
+            except Disconnected:
                 raise
-            except Stopped:
+            except ServerStopping:
                 text, over = self.source.error(STOPPING), True
-            except Exception as error:
+            except Exception as error:  # the answer has begun: its error goes where rows went
                 text, over = self.source.error(entity_of(error, self.source.statement)), True
             if text:
                 try:
                     await write(text)
-                except Stopped:
+                except ServerStopping:
                     return

@@ -1,4 +1,4 @@
-"""`/ws/query`: a query or PRINT over a websocket, a text frame for each row or line."""
+"""`/ws/query`: a query or PRINT over a websocket, one text frame for each row or line."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from starlette.websockets import WebSocket
 from headrace.model.entities import FieldInfo
 from headrace.model.errors import HeadraceError
 from headrace.model.requests import Request
-from headrace.server.answers import StreamedAnswer, dumps, shown_schema
 from headrace.server.bodies import parse_object, read, statement_request
-from headrace.server.failures import BAD_REQUEST, STOPPING, ApiError, entity_of
-from headrace.server.ports import PrintedTopic, RunningQuery
-from headrace.server.queries import outline_of, starters
-from headrace.server.streams import STEP_SECONDS, Departed, Services, Stopped, Watch
-from headrace.server.workers import Pool
+from headrace.server.engine_interface import PrintedTopic, RunningQuery
+from headrace.server.error_responses import BAD_REQUEST, STOPPING, ApiError, entity_of
+from headrace.server.query_endpoints import outline_of, starters
+from headrace.server.response_formats import StreamedAnswer, dumps, shown_schema
+from headrace.server.streams import STEP_SECONDS, Disconnected, ServerStopping, Services, Watch
+from headrace.server.thread_pool import Pool
 from headrace.sql import ast
 
 NORMAL, UNSUPPORTED, INTERNAL_ERROR = 1000, 1003, 1011
@@ -82,18 +82,18 @@ async def _serve(socket: WebSocket, services: Services, asked: Request, prints: 
     try:
         pool = starters(services, asked, workers.prints if prints else workers.starts)
         frames = await pool.run(_Frames.of, services, asked, prints)
-    except Exception as error:
+    except Exception as error:  # whatever it is, the client gets its text
         await _close(socket, UNSUPPORTED, entity_of(error, asked.text).message)
         return
     watch = Watch(services, socket.receive)
     end: tuple[int, str] | None = NORMAL, "done"
     try:
         await _send_all(socket, workers.prints if prints else workers.pushes, frames, watch)
-    except Departed:
+    except Disconnected:
         end = None
-    except Stopped:
+    except ServerStopping:
         end = INTERNAL_ERROR, STOPPING.message
-    except Exception as error:
+    except Exception as error:  # whatever it is, the client gets its text
         end = INTERNAL_ERROR, entity_of(error, asked.text).message
     finally:
         watch.end()

@@ -1,12 +1,13 @@
-"""Jobs that can be ended from outside: those of a pull query, whose thread waits for them."""
+"""Jobs that another thread may cancel: those of a pull query, whose own thread waits for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from pyspark import SparkContext
+
+from headrace.spark.internals.java_objects import java_context
 
 
 class JobGroup:
@@ -23,8 +24,7 @@ class JobGroup:
         try:
             yield
         finally:
-            java: Any = self._context._jsc
-            java.clearJobGroup()
+            java_context(self._context).clearJobGroup()
 
     def end(self) -> None:
         self._context.cancelJobGroup(self.name)

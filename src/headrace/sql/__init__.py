@@ -1,4 +1,4 @@
-"""The language: text to syntax tree and back. Knows no catalog, no function, no engine."""
+"""The SQL parser and printer. They know no catalog, no functions, no engine."""
 
 from __future__ import annotations
 

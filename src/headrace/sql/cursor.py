@@ -1,4 +1,4 @@
-"""A place in the tokens, and what every part of the parser does there: look, take, complain."""
+"""The token cursor that all parts of the parser share."""
 
 from __future__ import annotations
 
@@ -192,11 +192,11 @@ class Cursor:
     # --------------------------------------------------------------------------------- complain
 
     def fail(self) -> NoReturn:
-        """Nothing that may stand here begins with this token."""
+        """Raises a syntax error: nothing that is allowed here begins with this token."""
         raise Unexpected(self.index, (), None)
 
     def reject(self, message: str, position: Position | None = None) -> None:
-        """What was written is well-formed but cannot be meant."""
+        """Records an error of a well-formed text that has no valid meaning."""
         self.problems.append(ParseError(f"Failed to prepare statement: {message}", position))
 
     def deeper(self) -> None:

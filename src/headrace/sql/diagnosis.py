@@ -1,4 +1,4 @@
-"""What to say about a text that does not parse, in ksqlDB's words.
+"""Error messages for text that does not parse, in ksqlDB's words.
 
 The parser says at which token it stopped and what it looked for there. Whether a token is missing,
 whether a word only has to be quoted, and which keyword was probably meant is found by asking the

@@ -1,4 +1,4 @@
-"""Expressions, from the loosest binding to the tightest.
+"""Parses expressions, by operator precedence.
 
 OR < AND < NOT < one predicate < `||` < `+ -` < `* / %` < sign < AT TIME ZONE < `[ ]` and `->`
 """

@@ -1,4 +1,4 @@
-"""The words of the language, and which of them may also be names."""
+"""The keywords, and which of them may be used as names."""
 
 from __future__ import annotations
 

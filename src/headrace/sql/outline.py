@@ -1,5 +1,4 @@
-"""What the statements of a text are, as their first words say: enough to decide who may run them
-and on which threads, for a text that has not been parsed and may never be."""
+"""Classifies statements by their first words, to decide who may run them and on which threads."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace.model.errors import ParseError
 from headrace.model.requests import QueryKind
-from headrace.sql.ast import Effect, Query, Statement
+from headrace.sql.ast import Effect, Statement
 from headrace.sql.cursor import TOO_LARGE
 from headrace.sql.statement_parser import STATEMENTS, SYNONYMS
 from headrace.sql.tokens import Token, tokenize
@@ -16,8 +15,7 @@ from headrace.sql.tokens import Token, tokenize
 
 @dataclass(frozen=True)
 class Outline:
-    """`kind` is `Statement` itself where the words begin no statement; `query` is None for what is
-    no SELECT."""
+    """The kind of a statement, `Statement` if unknown; `query` is None if it is no SELECT."""
 
     kind: type[Statement]
     query: QueryKind | None = None
@@ -50,9 +48,7 @@ def outlines(text: str) -> list[Outline]:
 
 def _outline(tokens: Sequence[Token]) -> Outline:
     kind = _kind(tokens)
-    if not issubclass(kind, Query):
-        return Outline(kind)
-    return Outline(kind, QueryKind.PUSH if _emits(tokens) else QueryKind.PULL)
+    return Outline(kind, kind.query_kind([token.kind for token in tokens[-4:]]))
 
 
 def _kind(tokens: Sequence[Token]) -> type[Statement]:
@@ -66,11 +62,3 @@ def _kind(tokens: Sequence[Token]) -> type[Statement]:
         [form.kind for known, form in STATEMENTS.items() if known[0] == words[0]] if words else []
     )
     return begun[0] if len({kind.effect for kind in begun}) == 1 else Statement
-
-
-def _emits(tokens: Sequence[Token]) -> bool:
-    """Whether a SELECT ends with EMIT CHANGES or EMIT FINAL; only LIMIT may follow it."""
-    kinds = [token.kind for token in tokens[-4:]]
-    if len(kinds) == 4 and kinds[-2] == "LIMIT":
-        kinds = kinds[:-2]
-    return kinds[-2:-1] == ["EMIT"] and kinds[-1] in ("CHANGES", "FINAL")

@@ -1,4 +1,4 @@
-"""The way in: text to statements, an expression, or a type."""
+"""The parser's entry points: text to statements, an expression, or a type."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _only(parser: Cursor, read: Callable[[], T]) -> T:
 
 
 def _bounded(parser: Cursor, read: Callable[[], T]) -> T:
-    """What is read, unless it is too deep for those who will walk it."""
+    """The result of reading, unless it is nested too deeply to be walked."""
     source = parser.source
     try:
         result = read()

@@ -1,4 +1,4 @@
-"""SELECT and its clauses."""
+"""Parses SELECT and its clauses."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class QueryParser(ExpressionParser):
         )
 
     def limit(self) -> int | None:
-        return self.plain_integer("LIMIT") if self.accept("LIMIT") else None
+        return self.integer("LIMIT") if self.accept("LIMIT") else None
 
     def duration(self) -> Duration:
         position = self.position

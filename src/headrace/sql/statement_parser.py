@@ -1,4 +1,4 @@
-"""Statements: a table from the words one begins with to its class and what reads the rest of it."""
+"""Parses statements: a table from a statement's first words to its class and parser."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ def _control(make: type[ast.QueryControl]) -> Reader:
     return read
 
 
-def _plain(make: Callable[..., Statement]) -> Reader:
+def _words_only(make: Callable[..., Statement]) -> Reader:
     """A statement that is nothing but its words."""
 
     def read(p: StatementParser, position: Position) -> Statement:
@@ -416,7 +416,7 @@ def _print(p: StatementParser, position: Position) -> Statement:
         p.expect("BEGINNING")
     interval = None
     if p.accept("INTERVAL") or p.accept("SAMPLE"):
-        interval = p.plain_integer("INTERVAL")
+        interval = p.integer("INTERVAL")
     return ast.PrintTopic(topic, from_beginning, interval, p.limit(), position=position)
 
 
@@ -513,23 +513,23 @@ STATEMENTS: dict[tuple[str, ...], Form] = {
     ("UNSET",): Form(ast.UnsetProperty, _unset),
     ("DEFINE",): Form(ast.DefineVariable, _define),
     ("UNDEFINE",): Form(ast.UndefineVariable, _undefine),
-    ("SHOW", "PROPERTIES"): Form(ast.ListProperties, _plain(ast.ListProperties)),
+    ("SHOW", "PROPERTIES"): Form(ast.ListProperties, _words_only(ast.ListProperties)),
     ("SHOW", "TOPICS"): Form(ast.ListTopics, _extendable(ast.ListTopics)),
     ("SHOW", "ALL", "TOPICS"): Form(ast.ListTopics, _extendable(ast.ListTopics, all=True)),
     ("SHOW", "STREAMS"): Form(ast.ListStreams, _extendable(ast.ListStreams)),
     ("SHOW", "TABLES"): Form(ast.ListTables, _extendable(ast.ListTables)),
     ("SHOW", "QUERIES"): Form(ast.ListQueries, _extendable(ast.ListQueries)),
-    ("SHOW", "FUNCTIONS"): Form(ast.ListFunctions, _plain(ast.ListFunctions)),
+    ("SHOW", "FUNCTIONS"): Form(ast.ListFunctions, _words_only(ast.ListFunctions)),
     ("SHOW", "CONNECTORS"): Form(ast.ListConnectors, _list_connectors(None)),
     ("SHOW", "SOURCE", "CONNECTORS"): Form(
         ast.ListConnectors, _list_connectors(ConnectorType.SOURCE)
     ),
     ("SHOW", "SINK", "CONNECTORS"): Form(ast.ListConnectors, _list_connectors(ConnectorType.SINK)),
     ("SHOW", "CONNECTOR", "PLUGINS"): Form(
-        ast.ListConnectorPlugins, _plain(ast.ListConnectorPlugins)
+        ast.ListConnectorPlugins, _words_only(ast.ListConnectorPlugins)
     ),
-    ("SHOW", "TYPES"): Form(ast.ListTypes, _plain(ast.ListTypes)),
-    ("SHOW", "VARIABLES"): Form(ast.ListVariables, _plain(ast.ListVariables)),
+    ("SHOW", "TYPES"): Form(ast.ListTypes, _words_only(ast.ListTypes)),
+    ("SHOW", "VARIABLES"): Form(ast.ListVariables, _words_only(ast.ListVariables)),
     ("DESCRIBE",): Form(ast.DescribeSource, _describe),
     ("DESCRIBE", "STREAMS"): Form(ast.DescribeStreams, _extendable(ast.DescribeStreams)),
     ("DESCRIBE", "TABLES"): Form(ast.DescribeTables, _extendable(ast.DescribeTables)),

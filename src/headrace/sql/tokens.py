@@ -1,4 +1,4 @@
-"""Text to tokens.
+"""The tokenizer.
 
 The `kind` of a token is what the parser decides by. A keyword's kind is the keyword in upper case
 and a symbol's is the symbol; all other kinds are in lower case: `identifier`, `digits` (a name that

@@ -1,4 +1,4 @@
-"""Types and numbers, as they are written in columns, casts and clauses."""
+"""Parses types and numbers."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class TypeParser(Cursor):
 
     def _decimal(self) -> Decimal:
         self.expect("(")
-        precision = self.plain_integer("DECIMAL(PRECISION)")
+        precision = self.integer("DECIMAL(PRECISION)")
         self.expect(",")
-        scale = self.plain_integer("DECIMAL(SCALE)")
+        scale = self.integer("DECIMAL(SCALE)")
         self.expect(")")
         rules = (
             (precision > 0, "DECIMAL precision must be >= 1"),
@@ -114,7 +114,7 @@ class TypeParser(Cursor):
             value = 0.0
         return DoubleLiteral(value, position=position)
 
-    def plain_integer(self, what: str) -> int:
+    def integer(self, what: str) -> int:
         """A number that must be an INTEGER; `what` names what it is for."""
         position = self.position
         literal = self.number()

@@ -1,4 +1,4 @@
-"""`${variables}`: what they stand for goes into a statement's text before it is parsed.
+"""Substitutes `${variables}` in a statement's text before it is parsed.
 
 A variable may stand for a name or a literal, or for a part of a text in quotes. Its value cannot be
 anything else, so that no value can change what kind of statement it is put into.
@@ -55,7 +55,7 @@ def substitute_text(text: str, variables: Mapping[str, str]) -> str:
 
 
 class _Expansion:
-    """Values may hold variables themselves: each is worked out once, and none may grow large."""
+    """Expands variables in values; each value is computed once, and its size is limited."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._values = {name.upper(): value for name, value in variables.items()}

@@ -1,1 +1,1 @@
-"""The test runner: ksqlDB's test files, run on the same planning and lowering as a server."""
+"""The test runner: runs ksqlDB's test files with the planning and lowering of a server."""

@@ -1,4 +1,4 @@
-"""What a test case is, whatever file it comes from."""
+"""Test cases, independent of their file format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Window:
 
 @dataclass(frozen=True)
 class CaseRecord:
-    """A record to be written or expected. A record whose time is not told has any time."""
+    """A record to be written or expected; without a time, any time is expected."""
 
     topic: str
     key: Json = None
@@ -62,7 +62,7 @@ class CaseTopic:
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """`message` is contained in the error's text; `kind` is the name of ksqlDB's Java class."""
+    """An error: `message` is part of its text, `kind` the name of ksqlDB's Java class."""
 
     message: str = ""
     kind: str = ""
@@ -75,7 +75,7 @@ class ExpectedError:
 
 @dataclass(frozen=True)
 class ExpectedSource:
-    """What a stream or table looks like in the end; what is None may be anything."""
+    """The expected final state of a stream or table; None matches anything."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""`headrace test`: runs test files and says what failed."""
+"""`headrace test`: runs test files and reports failures."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from headrace.model.errors import HeadraceError
 from headrace.model.pairs import add_pairs
 from headrace.model.settings import Settings
 from headrace.testing import functions as ksqldb_functions
+from headrace.testing.case_runner import run_cases
 from headrace.testing.cases import Case
 from headrace.testing.files import load_cases, load_separate
 from headrace.testing.gaps import Gaps, Judged, read_gaps
 from headrace.testing.rehearsal import TEST_SETTINGS
 from headrace.testing.report import Reporter, show_summary, write_report
-from headrace.testing.running import run_cases
 
 PASSED, FAILED, USAGE = 0, 1, 2
 # What ksqlDB's own test files call besides the functions that everyone has.
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
             for outcome in run_cases(
                 cases,
                 args.jobs,
-                reporter.tell,
+                reporter.announce,
                 settings,
                 plan_only=args.plan_only,
                 direct=args.direct,
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Who ends the run by a signal gets what is known by then, and nothing is left running."""
+    """Ends the run properly on a signal: results so far are shown, and nothing is left running."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -139,7 +139,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def _sampled(cases: list[Case], count: int | None) -> list[Case]:
-    """Cases from everywhere: which ones, their names alone decide."""
+    """A sample of the cases, chosen by their names alone."""
     if count is None:
         return cases
     chosen = sorted(cases, key=lambda c: hashlib.sha256(c.name.encode()).digest())[:count]

@@ -1,10 +1,16 @@
-"""Whether a record is the expected one: JSON values, numbers by their value."""
+"""Compares expected and actual JSON values, numbers by their value."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
+from headrace.kafka.records import EARLIEST
 from headrace.testing.cases import Json
+
+
+def same_time(expected: object, actual: object) -> bool:
+    """Whether two times of records are the same: in Kafka, time 0 is written as the earliest."""
+    return expected == actual or (expected == 0 and actual == EARLIEST)
 
 
 def same(expected: Json, actual: Json, *, any_case: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""A query evaluated here and now, batch by batch: no broker, no streaming, no processes.
+"""Evaluates queries directly, batch by batch, without a broker, streaming or extra processes.
 
 The plan, its lowering and the kernels are the ones that a server runs. What differs is who drives
 them: records are a local table instead of a topic, Spark evaluates the plan as a plain query, and
@@ -16,21 +16,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import StructType
 
-from headrace.engine.changes import NewQuery
-from headrace.engine.running import context_for
-from headrace.engine.world import World
+from headrace.engine.environment import Environment
+from headrace.engine.queries.program import context_for
+from headrace.engine.statements.changes import NewQuery
+from headrace.kafka.records import NewRecord, Record
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
 from headrace.plan.replace import starts_anew
-from headrace.spark.bucket import run_bucket
-from headrace.spark.bucket_log import Memory
-from headrace.spark.bucket_wire import Parcel, Wire, packer, unpacker
-from headrace.spark.entries import SkippedRecord, dated
-from headrace.spark.kernels.kernel import KernelSpec
-from headrace.spark.program import lower_node
-from headrace.spark.sink import DEAD, KEY, LOG, TIME, VALUE
+from headrace.spark.lower.program import lower_node
+from headrace.spark.rows.columns import DEAD, KEY, LOG, TIME, VALUE
+from headrace.spark.rows.processing_log import SkippedRecord, dated
+from headrace.spark.state.bucket import run_bucket
+from headrace.spark.state.kernel_step import StepLayout
+from headrace.spark.state.log import Memory
+from headrace.spark.state.wire import (
+    Parcel,
+    packer,
+    unpacker,
+)
 from headrace.testing.flows import PROCESSING_LOG
-from headrace.topics.records import NewRecord, Record
 
 # Spark's columns of a topic's records.
 _RECORDS = pa.schema(
@@ -46,10 +50,10 @@ _RECORDS = pa.schema(
 )
 
 
-class DirectGround:
-    """Topics are lists, queries are evaluated on what is new in them."""
+class DirectExecutor:
+    """Keeps topics as lists, and evaluates queries on their new records."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Environment) -> None:
         self.world = world
         self._topics: dict[str, list[Record]] = {}
         self._queries: dict[str, _Progress] = {}
@@ -75,7 +79,7 @@ class DirectGround:
         return DirectQuery(self, new.id, node, Settings(new.settings), progress)
 
     def close(self) -> None:
-        """Nothing is held outside of this process."""
+        """Does nothing: there is nothing outside of this process."""
 
 
 @dataclass
@@ -92,13 +96,13 @@ class DirectQuery:
 
     def __init__(
         self,
-        ground: DirectGround,
+        executor: DirectExecutor,
         id_: str,
         node: n.Write,
         settings: Settings,
         progress: _Progress,
     ) -> None:
-        self._ground = ground
+        self._executor = executor
         self._id = id_
         self._node = node
         self._settings = settings
@@ -106,21 +110,21 @@ class DirectQuery:
 
     def drain(self) -> None:
         rows = self._run(self._new())
-        self._ground.topic(PROCESSING_LOG)
-        self._ground.write(PROCESSING_LOG, [entry for row in rows for entry in _entries(row[LOG])])
-        self._ground.write(self._node.topic, [self._record(row) for row in rows if not row[DEAD]])
+        self._executor.topic(PROCESSING_LOG)
+        self._executor.write(PROCESSING_LOG, [e for row in rows for e in _entries(row[LOG])])
+        self._executor.write(self._node.topic, [self._record(row) for row in rows if not row[DEAD]])
 
     def _new(self) -> dict[str, Sequence[Record]]:
         read = self._progress.read
         new: dict[str, Sequence[Record]] = {}
         for source in n.sources(self._node):
-            held = self._ground.read(source.topic)
+            held = self._executor.read(source.topic)
             new[source.topic] = held[read.get(source.topic, 0) :]
-        read.update({topic: len(self._ground.read(topic)) for topic in new})
+        read.update({topic: len(self._executor.read(topic)) for topic in new})
         return new
 
     def _run(self, records: Mapping[str, Sequence[Record]]) -> list[Row]:
-        world = self._ground.world
+        world = self._executor.world
 
         def read(source: n.ReadSource, headers: bool) -> DataFrame:
             return _frame(world.spark, records[source.topic])
@@ -128,17 +132,18 @@ class DirectQuery:
         context = context_for(world, self._id, self._settings, read)
         steps = self._progress.steps
         steps.begin()
-        return lower_node(self._node, replace(context, run_kernel=steps.run)).collect()
+        lowered = lower_node(self._node, replace(context, run_kernel=steps.run))
+        return lowered.rows.collect()
 
     def _record(self, row: Row) -> NewRecord:
         key, value = _bytes(row[KEY]), _bytes(row[VALUE])
         return NewRecord(self._node.topic, key, value, timestamp=row[TIME])
 
     def stop(self) -> None:
-        """Nothing runs between two drains."""
+        """Does nothing: queries run only in `drain`."""
 
     def close(self) -> None:
-        """Nothing is held outside of this process."""
+        """Does nothing: there is nothing outside of this process."""
 
 
 def _entries(texts: str | None) -> list[NewRecord]:
@@ -178,14 +183,7 @@ class _Steps:
     def begin(self) -> None:
         self._at = 0
 
-    def run(
-        self,
-        sides: Sequence[DataFrame],
-        kernel: KernelSpec,
-        wire: Wire,
-        output: StructType,
-        memory: int,
-    ) -> DataFrame:
+    def run(self, sides: Sequence[DataFrame], layout: StepLayout, output: StructType) -> DataFrame:
         """Runs the kernel on the rows; the result is a local table again."""
         if self._at == len(self._states):
             self._states.append(_Cells())
@@ -194,12 +192,12 @@ class _Steps:
         parcels = [
             parcel
             for i, rows in enumerate(sides)
-            for parcel in _parcels(packer(wire, i), rows.toArrow().to_batches())
+            for parcel in _parcels(packer(layout, i), rows.toArrow().to_batches())
         ]
-        results = run_bucket(kernel, wire, cells, Memory(0), parcels) if parcels else []
+        results = run_bucket(layout, cells, Memory(0), parcels) if parcels else []
         packed = pa.RecordBatch.from_pydict({"data": pa.array(results, pa.binary())})
-        batches = list(unpacker(wire.output)(iter([packed])))
-        table = pa.Table.from_batches(batches) if batches else wire.output.empty_table()
+        batches = list(unpacker(layout.output)(iter([packed])))
+        table = pa.Table.from_batches(batches) if batches else layout.output.empty_table()
         return self._spark.createDataFrame(table, output)
 
 

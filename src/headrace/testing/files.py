@@ -1,4 +1,4 @@
-"""From paths to cases: folders are searched, each file is read in the form that it has."""
+"""Loads cases from files and folders, each file in its own format."""
 
 from __future__ import annotations
 

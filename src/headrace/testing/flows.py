@@ -1,5 +1,4 @@
-"""The queries of one case, running: records go in topic by topic, every query drains, records
-come out."""
+"""Runs the queries of one case: records go in topic by topic, and all queries process them."""
 
 from __future__ import annotations
 
@@ -8,16 +7,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
 
-from headrace.engine.changes import Change, NewQuery
-from headrace.engine.failures import reason_of
-from headrace.engine.provision import Provisioned
-from headrace.engine.world import World
+from headrace.engine.environment import Environment
+from headrace.engine.failure_reasons import reason_of
+from headrace.engine.statements.changes import Change, NewQuery
+from headrace.engine.statements.provision import Provisioned
+from headrace.kafka.records import NewRecord, Record
 from headrace.plan import nodes as n
 from headrace.testing.cases import CaseRecord
 from headrace.testing.outcomes import CaseFailure
 from headrace.testing.rehearsal import Rehearsal
-from headrace.testing.wires import Wires
-from headrace.topics.records import NewRecord, Record
+from headrace.testing.topic_codecs import TopicCodecs
 
 # A case reads the entries of its queries' processing log as a topic of this name.
 PROCESSING_LOG = "processing-log"
@@ -25,7 +24,7 @@ PROCESSING_LOG = "processing-log"
 
 class RunningQuery(Protocol):
     def drain(self) -> None:
-        """Everything that is in its topics goes through."""
+        """Processes all records of the query's topics."""
 
     def stop(self) -> None:
         """Another takes its place, and goes on with its state."""
@@ -33,11 +32,11 @@ class RunningQuery(Protocol):
     def close(self) -> None: ...
 
 
-class Ground(Protocol):
-    """Where a case's records lie and its queries run. Topics go by the names of the statements."""
+class Executor(Protocol):
+    """Stores a case's records and runs its queries. Topics have the names of the statements."""
 
     @property
-    def world(self) -> World: ...
+    def world(self) -> Environment: ...
 
     def topic(self, name: str) -> None:
         """Makes the topic if it is not there."""
@@ -60,16 +59,18 @@ class _Started:
 
 
 class Flow:
-    """What runs for one case."""
+    """The running queries of one case."""
 
-    def __init__(self, ground: Ground, rehearsal: Rehearsal) -> None:
-        self._ground = ground
+    def __init__(self, executor: Executor, rehearsal: Rehearsal) -> None:
+        self._executor = executor
         self._queries: dict[str, _Started] = {}
-        self.wires = Wires(ground.world, lambda: rehearsal.catalog, rehearsal.outside.subjects)
+        self.codecs = TopicCodecs(
+            executor.world, lambda: rehearsal.catalog, rehearsal.topics.subjects
+        )
 
     @property
-    def world(self) -> World:
-        return self._ground.world
+    def world(self) -> Environment:
+        return self._executor.world
 
     # ------------------------------------------------------------------------- statements
 
@@ -81,7 +82,7 @@ class Flow:
             else:
                 self._queries.pop(id_).query.close()
         if change.creates is not None:
-            self._ground.topic(change.creates.topic)
+            self._executor.topic(change.creates.topic)
             Provisioned(self.world).provision(change.creates, None)
         if change.starts is not None:
             self._queries[change.starts.id] = self._started(change.starts)
@@ -91,19 +92,19 @@ class Flow:
         assert isinstance(node, n.Write)
         sources = frozenset(s.topic for s in n.sources(node))
         for topic in (*sources, node.topic):
-            self._ground.topic(topic)
-        return _Started(self._ground.query(new, node), sources, node.topic)
+            self._executor.topic(topic)
+        return _Started(self._executor.query(new, node), sources, node.topic)
 
     # ---------------------------------------------------------------------------- records
 
     def feed(self, records: Iterable[CaseRecord]) -> None:
         """All records up to a change of topic, then every query drains, then the next."""
         for topic, run in groupby(records, lambda record: record.topic):
-            self.write([self.wires.encoded(record) for record in run], topic)
+            self.write([self.codecs.encoded(record) for record in run], topic)
 
     def write(self, records: Sequence[NewRecord], topic: str) -> None:
-        self._ground.topic(topic)
-        self._ground.write(topic, records)
+        self._executor.topic(topic)
+        self._executor.write(topic, records)
         fresh = {topic}
         for started in self._queries.values():
             if started.reads & fresh:
@@ -113,17 +114,17 @@ class Flow:
     def _drain(self, query: RunningQuery) -> None:
         try:
             query.drain()
-        except Exception as e:
+        except Exception as e:  # whatever Spark raises: the case has failed
             raise CaseFailure(f"a query failed: {reason_of(e)}") from e
 
     def records(self, topic: str) -> list[Record]:
         """What the topic holds by now."""
-        self._ground.topic(topic)
-        return list(self._ground.read(topic))
+        self._executor.topic(topic)
+        return list(self._executor.read(topic))
 
     # -------------------------------------------------------------------------------- end
 
     def close(self) -> None:
         for started in self._queries.values():
             started.query.close()
-        self._ground.close()
+        self._executor.close()

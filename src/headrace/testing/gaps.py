@@ -1,4 +1,4 @@
-"""The list of known gaps: exact, so that nothing fails unnoticed and nothing stays listed.
+"""The list of known gaps, checked strictly: each gap must fail, everything else must pass.
 
 ```toml
 [settings]
@@ -74,7 +74,7 @@ def read_gaps(path: Path) -> Gaps:
 
 @dataclass(frozen=True)
 class Judged:
-    """An outcome in the light of the gap list: is it as it should be?"""
+    """An outcome compared with the gap list."""
 
     outcome: Outcome
     gap: Gap | None

@@ -138,7 +138,7 @@ def _error(expected: Json) -> ExpectedError | None:
 
 
 def input_record(record: Json) -> CaseRecord:
-    """Of the records that are written, those whose time is not told have time 0."""
+    """A record to be written; its time is 0 if the file has none."""
     return output_record({"timestamp": 0, **record})
 
 

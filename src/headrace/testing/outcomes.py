@@ -1,4 +1,4 @@
-"""What became of a case."""
+"""The outcome of a case."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ class Outcome:
 
 
 def error_text(error: HeadraceError) -> str:
-    """An error as ksqlDB tells it: with the statement that it is about."""
+    """An error as ksqlDB shows it, with its statement."""
     statement = error.statement if isinstance(error, StatementError) else None
     return f"{error}\nStatement: {statement}" if statement else str(error)

@@ -1,21 +1,21 @@
-"""Whether a topic holds the records that a case expects."""
+"""Compares a topic's records with those that a case expects."""
 
 from __future__ import annotations
 
-from headrace.formats import jackson
 from headrace.formats.base import CodecError
+from headrace.formats.json import text as jackson
+from headrace.kafka.records import Record
 from headrace.testing.cases import CaseRecord, Json, Window
-from headrace.testing.comparing import same
+from headrace.testing.comparing import same, same_time
 from headrace.testing.outcomes import CaseFailure
-from headrace.testing.wires import Wires
-from headrace.topics.records import Record
+from headrace.testing.topic_codecs import TopicCodecs
 
 
 def check_records(
-    wires: Wires, topic: str, expected: list[CaseRecord], records: list[Record]
+    codecs: TopicCodecs, topic: str, expected: list[CaseRecord], records: list[Record]
 ) -> None:
     try:
-        actual = [wires.decoded(record, topic) for record in records]
+        actual = [codecs.decoded(record, topic) for record in records]
     except (CodecError, ValueError) as e:
         raise CaseFailure(f"topic {topic} holds what cannot be read", "", str(e)) from e
     right = len(expected) == len(actual) and all(
@@ -29,7 +29,7 @@ def check_records(
 
 
 def _is_expected(expected: CaseRecord, actual: CaseRecord) -> bool:
-    if expected.timestamp is not None and expected.timestamp != actual.timestamp:
+    if expected.timestamp is not None and not same_time(expected.timestamp, actual.timestamp):
         return False
     return (
         _same_window(expected.window, actual.window)
@@ -41,9 +41,13 @@ def _is_expected(expected: CaseRecord, actual: CaseRecord) -> bool:
 def _same_window(expected: Window | None, actual: Window | None) -> bool:
     if expected is None:
         return True
-    if actual is None or (expected.start, expected.session) != (actual.start, actual.session):
+    if actual is None or expected.session != actual.session:
         return False
-    return not expected.session or expected.end is None or expected.end == actual.end
+    if not expected.session:
+        return expected.start == actual.start
+    return same_time(expected.start, actual.start) and (
+        expected.end is None or same_time(expected.end, actual.end)
+    )
 
 
 def _shown(records: list[CaseRecord], times: bool) -> str:

@@ -1,10 +1,10 @@
-"""Cases as far as planning goes: errors, and what sources and topics look like in the end."""
+"""Plans cases, and checks errors, sources and topics."""
 
 from __future__ import annotations
 
 import json
 
-from headrace.engine.layouts import plain_layout
+from headrace.engine.layouts import unregistered_layout
 from headrace.formats import FORMATS
 from headrace.formats.base import Feature, RegistryFormat, Side
 from headrace.model.errors import HeadraceError
@@ -118,7 +118,7 @@ def _check_topic(expected: ExpectedTopic, rehearsal: Rehearsal) -> None:
         raise CaseFailure("a topic is missing", expected.name, "nothing")
     source = sources[-1]
     facts: list[tuple[str, object, object]] = [
-        ("partitions", expected.partitions, rehearsal.outside.partitions(expected.name)),
+        ("partitions", expected.partitions, rehearsal.topics.partitions(expected.name)),
         ("key format", expected.key_format, source.key.format),
         ("value format", expected.value_format, source.value.format),
     ]
@@ -140,7 +140,7 @@ def _registered(source: Source, side: Side) -> object:
     """The schema that is registered for a source's records."""
     serde = source.key if side == "key" else source.value
     columns = source.schema.key if side == "key" else source.schema.value
-    format_, layout = plain_layout(serde, columns, side, source.topic)
+    format_, layout = unregistered_layout(serde, columns, side, source.topic)
     if not isinstance(format_, RegistryFormat):
         return None
     schema = format_.to_registry(layout)

@@ -1,4 +1,4 @@
-"""Statements planned one after another against a world that is only pretended.
+"""Plans statements one after another, with topics and a registry that exist in memory only.
 
 It is the planning of the server (`engine.changes`), so what passes here is what a server accepts;
 neither Kafka nor Spark is started.
@@ -13,25 +13,31 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.catalog.catalog import Catalog
-from headrace.engine.changes import Change, Intent, NewQuery, is_change, plan_change
-from headrace.engine.inserts import insert_target, inserted_row
-from headrace.engine.outside import check_promises
-from headrace.engine.resolve import Resolved, check_named_schemas, resolve_schema
-from headrace.engine.session import Session
+from headrace.engine.statements.changes import (
+    Change,
+    Intent,
+    NewQuery,
+    is_change,
+    plan_change,
+)
+from headrace.engine.statements.inserts import insert_target, inserted_row
+from headrace.engine.statements.planning_facts import check_promises
+from headrace.engine.statements.request_session import Session
+from headrace.engine.statements.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import SETTINGS, Settings, canonical, passes_through
 from headrace.model.sources import Source
 from headrace.plan import nodes as n
-from headrace.plan.ddl import plan_create_source
-from headrace.plan.properties import DECLARED, with_clause
-from headrace.plan.sink import topic_options
+from headrace.plan.clauses.sink import topic_options
+from headrace.plan.sources.ddl import plan_create_source
+from headrace.plan.sources.properties import DECLARED, with_clause
+from headrace.registry.client import RegistryClient
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, StatementText, parse, split
 from headrace.sql.variables import substitute
 from headrace.testing.cases import CaseTopic, RecordCase
 from headrace.testing.schemas import registry_of
 from headrace.testing.sql_files import Step
-from headrace.topics.registry.client import RegistryClient
 
 # What tests run under, besides a server's defaults; the properties of a case come on top.
 TEST_SETTINGS: Mapping[str, object] = {
@@ -45,7 +51,7 @@ DEFAULT_PARTITIONS = 4
 
 
 class PretendedTopics:
-    """What planning asks of the outside: the topics there are, and what the registry knows."""
+    """Facts for planning: the topics of a case, and its registry in memory."""
 
     def __init__(self, topics: Sequence[CaseTopic] = (), declared: Iterable[Source] = ()) -> None:
         self.registry: RegistryClient = registry_of(topics, declared)
@@ -81,7 +87,7 @@ class PretendedTopics:
 class Rehearsal:
     """The catalog as it becomes, and the changes that made it so."""
 
-    outside: PretendedTopics
+    topics: PretendedTopics
     settings: Settings
     session: Session = field(default_factory=Session)
     catalog: Catalog = field(default_factory=Catalog)
@@ -131,11 +137,11 @@ class Rehearsal:
             raise StatementError(f"A test cannot run this statement: {type(statement).__name__}")
         self._expect_topic(statement)
         intent = Intent(parsed.text, self.texts(), len(self.changes), self._plan_of)
-        change = plan_change(statement, self.catalog, intent, self.outside)
+        change = plan_change(statement, self.catalog, intent, self.topics)
         self.catalog = change.catalog
         if change.creates is not None:
             partitions = change.topic.partitions if change.topic is not None else None
-            self.outside.add(change.creates.topic, partitions)
+            self.topics.add(change.creates.topic, partitions)
         self.changes.append(change)
         return change
 
@@ -157,7 +163,7 @@ class Rehearsal:
         except HeadraceError:
             return  # planning says so too, and better
         if topic is not None:
-            self.outside.add(topic, partitions)
+            self.topics.add(topic, partitions)
 
     def _plan_of(self, query_id: str) -> n.Node | None:
         for change in reversed(self.changes):
@@ -167,7 +173,7 @@ class Rehearsal:
 
 
 def rehearsal_of(case: RecordCase, settings: Settings) -> Rehearsal:
-    """A rehearsal in the world of a case, before its first statement."""
+    """A rehearsal of a case, before its first statement."""
     settings = settings.override(known(case.properties))
     first = Rehearsal(PretendedTopics(), settings)
     has_schemas = any(topic.key or topic.value for topic in case.topics)

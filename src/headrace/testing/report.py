@@ -1,4 +1,4 @@
-"""What a run tells: progress while it runs, failures side by side, sums, and a JSON file."""
+"""The report of a run: progress, failures side by side, totals, and a JSON file."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Reporter:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def tell(self, text: str) -> None:
-        """What the run is busy with."""
+    def announce(self, text: str) -> None:
+        """Shows what the run is doing."""
         self._progress.update(self._task, description=text)
         if not self._console.is_terminal:
             self._console.print(text, markup=False, highlight=False)

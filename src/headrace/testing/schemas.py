@@ -1,22 +1,28 @@
-"""The schema registry of a case: in memory, with the schemas that the case says are there."""
+"""The schema registry of a case: in memory, with the schemas that the case defines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headrace.engine.layouts import plain_layout
+from headrace.engine.layouts import unregistered_layout
+from headrace.formats import REGISTRY_FORMATS
 from headrace.formats.base import RegistryFormat, Side
 from headrace.model.sources import Source
+from headrace.registry.client import InMemoryRegistry
+from headrace.registry.core import SchemaRegistry
+from headrace.registry.schema import (
+    Reference,
+    RegisteredSchema,
+    Schema,
+)
+from headrace.schemas import SchemaType
 from headrace.testing.cases import CaseSchema, CaseTopic
-from headrace.topics.registry.client import InMemoryRegistry
-from headrace.topics.registry.core import SchemaRegistry
-from headrace.topics.registry.schema import Reference, RegisteredSchema, Schema, SchemaType
 
+# Cases name the type of a schema, or the format.
 _TYPES: dict[str, SchemaType] = {
-    "AVRO": "AVRO",
-    "JSON": "JSON",
-    "JSON_SR": "JSON",
-    "PROTOBUF": "PROTOBUF",
+    name: format_.schema_type
+    for format_ in REGISTRY_FORMATS
+    for name in (format_.name, format_.schema_type)
 }
 _SIDES: tuple[Side, Side] = ("key", "value")
 _FIRST_REFERENCE_ID = 1000
@@ -70,7 +76,7 @@ def _register_declared(registry: SchemaRegistry, source: Source) -> None:
     for side in _SIDES:
         serde = source.key if side == "key" else source.value
         columns = source.schema.key if side == "key" else source.schema.value
-        format_, layout = plain_layout(serde, columns, side, source.topic)
+        format_, layout = unregistered_layout(serde, columns, side, source.topic)
         if isinstance(format_, RegistryFormat) and columns:
             schema = format_.to_registry(layout)
             registry.register(f"{source.topic}-{side}", Schema(schema.text, schema.type))

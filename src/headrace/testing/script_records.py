@@ -1,4 +1,4 @@
-"""INSERT and ASSERT VALUES of a SQL file, on running queries.
+"""INSERT VALUES and ASSERT VALUES of a SQL file, on running queries.
 
 Rows that are inserted into one topic after another go in together, when something else is asked.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.engine.changes import Change
-from headrace.engine.inserts import RowEncoder, inserted_row
+from headrace.engine.statements.changes import Change
+from headrace.engine.statements.inserts import RowEncoder, inserted_row
+from headrace.kafka.records import Headers, NewRecord
 from headrace.model.errors import HeadraceError
+from headrace.model.schema import ROWTIME
 from headrace.sql import ast
+from headrace.testing.comparing import same_time
 from headrace.testing.flows import Flow
 from headrace.testing.outcomes import CaseFailure
 from headrace.testing.rehearsal import Rehearsal
-from headrace.topics.records import Headers, NewRecord
 
 
 class ScriptRecords:
@@ -28,7 +30,7 @@ class ScriptRecords:
         self._seen: dict[str, int] = {}
         self._waiting: list[NewRecord] = []
         self._waiting_for = ""
-        rehearsal.outside.has_records = self._has_records
+        rehearsal.topics.has_records = self._has_records
 
     def apply(self, change: Change) -> None:
         self._write()
@@ -58,10 +60,10 @@ class ScriptRecords:
                 "nothing",
             )
         self._seen[source.topic] = at + 1
-        found = self._flow.wires.row(records[at], source)
+        found = self._flow.codecs.row(records[at], source)
         is_tombstone = records[at].value is None
         shown = {name: found[name] for name in wanted}
-        if is_tombstone != tombstone or shown != wanted:
+        if is_tombstone != tombstone or not _is_expected(wanted, shown):
             raise CaseFailure(
                 "Expected record does not match actual.",
                 _shown(wanted, tombstone),
@@ -84,6 +86,13 @@ class ScriptRecords:
     def _has_records(self, topic: str) -> bool:
         self._write()
         return bool(self._flow.records(topic))
+
+
+def _is_expected(wanted: dict[str, object], found: dict[str, object]) -> bool:
+    return all(
+        same_time(value, found[name]) if name == ROWTIME else value == found[name]
+        for name, value in wanted.items()
+    )
 
 
 def _shown(row: dict[str, object], tombstone: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Runs SQL test files: statement by statement, until one fails or all are done."""
+"""Runs SQL test files, statement by statement."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from headrace.engine.changes import Change
+from headrace.engine.statements.changes import Change
 from headrace.formats import FORMATS
+from headrace.kafka.records import Headers
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import Settings
 from headrace.model.sources import Source, SourceKind
 from headrace.model.types import SqlType
-from headrace.plan.ddl import declared_schema
-from headrace.plan.properties import DECLARED, WithClause, with_clause
-from headrace.plan.wrapping import wrap_property, wrap_setting
+from headrace.plan.sources.ddl import declared_schema
+from headrace.plan.sources.properties import DECLARED, WithClause, with_clause
+from headrace.plan.sources.wrapping import wrap_property, wrap_setting
 from headrace.sql import ast
 from headrace.sql.parser import parse_column, parse_statement, split
 from headrace.sql.variables import substitute
 from headrace.testing.outcomes import CaseFailure, error_text
 from headrace.testing.rehearsal import PretendedTopics, Rehearsal, placed
 from headrace.testing.sql_files import ScriptCase
-from headrace.topics.records import Headers
 
 
 class Records(Protocol):
-    """Where records are written and looked for; who only plans has none."""
+    """Where the records of a script are written and expected; planning alone has none."""
 
     def apply(self, change: Change) -> None: ...
 

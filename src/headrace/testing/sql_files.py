@@ -1,4 +1,4 @@
-"""SQL test files: statements and ASSERTs, each case begun by `--@test: name`.
+"""Reads SQL test files: statements and ASSERTs, each case begun by `--@test: name`.
 
 `--@expected.error: class` and `--@expected.message: text` say that the case must fail, and how.
 `--@header: name=text` gives the record of the INSERT that follows a header.
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.kafka.records import Headers
 from headrace.model.errors import HeadraceError, Position
 from headrace.sql.parser import split
 from headrace.testing.cases import Case, ExpectedError
 from headrace.testing.statement_texts import asserts_values, inserts_values
-from headrace.topics.records import Headers
 
 _DIRECTIVE = re.compile(r"--@([A-Za-z.]+)\s*:\s*(.*)")
 

@@ -1,4 +1,4 @@
-"""What can be told of a statement's text by its tokens, before anything parses it."""
+"""Inspects a statement's text by its tokens, without parsing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of a case as a server runs them: streaming, from Kafka to Kafka.
+"""Runs the queries of a case as a server does: streaming, from Kafka to Kafka.
 
 Statements name topics as they like; in Kafka each case has topics of its own, so that cases can
 run beside each other.
@@ -15,16 +15,21 @@ from typing import Protocol
 
 from pyspark.errors import StreamingQueryException
 
-from headrace.engine.changes import NewQuery
-from headrace.engine.queries import PersistentQuery
-from headrace.engine.running import persistent_program, taken_over
-from headrace.engine.world import World
+from headrace.engine.environment import Environment
+from headrace.engine.queries.persistent import PersistentQuery
+from headrace.engine.queries.program import persistent_program, taken_over
+from headrace.engine.statements.changes import NewQuery
+from headrace.kafka.records import (
+    NewRecord,
+    Record,
+    RecordReader,
+    RecordWriter,
+)
 from headrace.model.settings import Settings
 from headrace.plan import nodes as n
 from headrace.plan.replace import starts_anew
-from headrace.spark.checkpoint import take_over
+from headrace.spark.runtime.checkpoint import take_over
 from headrace.testing.flows import PROCESSING_LOG
-from headrace.topics.records import NewRecord, Record, RecordReader, RecordWriter
 
 
 class Topics(Protocol):
@@ -34,10 +39,12 @@ class Topics(Protocol):
     def take_back(self, names: Iterable[str]) -> None: ...
 
 
-class StreamedGround:
-    """`label` tells this case's queries from others'."""
+class StreamingExecutor:
+    """Runs a case's queries as streams; `label` distinguishes them from other cases'."""
 
-    def __init__(self, world: World, topics: Topics, writer: RecordWriter, label: str) -> None:
+    def __init__(
+        self, world: Environment, topics: Topics, writer: RecordWriter, label: str
+    ) -> None:
         self._names: dict[str, str] = {}
         self.world = replace(world, topic_names=self._names)
         self._plans: dict[str, n.Write] = {}
@@ -74,14 +81,14 @@ class StreamedGround:
                 id=name,
                 statement=new.statement,
                 plan=lambda: new.planned,
-                build=lambda planned, hope, accept: persistent_program(
+                build=lambda planned, decoding, accept: persistent_program(
                     self.world,
                     name,
                     node,
                     settings,
                     taken_over(self.world, node, starts, checkpoint),
                     checkpoint,
-                    hope,
+                    decoding,
                 ),
                 checkpoint=checkpoint,
                 overrides=new.settings,
@@ -102,7 +109,7 @@ class StreamedQuery:
         try:
             self._drain()
         except StreamingQueryException as e:
-            if not self._query.loses_hope(e):
+            if not self._query.was_too_optimistic(e):
                 raise
             self._query.stop()
             self._drain()

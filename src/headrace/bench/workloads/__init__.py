@@ -6,12 +6,13 @@ from headrace.bench.jobs import Job
 from headrace.bench.measures import Measure
 from headrace.bench.workloads import (
     aggregates,
-    answers,
+    client_requests,
     functions,
     growth,
     joins,
+    json_records,
     latency,
-    queries,
+    many_queries,
     server,
     stateless,
 )
@@ -19,9 +20,10 @@ from headrace.bench.workloads import (
 JOBS: tuple[Job, ...] = (*stateless.JOBS, *aggregates.JOBS, *joins.JOBS)
 MEASURES: tuple[Measure, ...] = (
     *latency.MEASURES,
-    *answers.MEASURES,
-    *queries.MEASURES,
+    *client_requests.MEASURES,
+    *many_queries.MEASURES,
     *growth.MEASURES,
     *functions.MEASURES,
+    *json_records.MEASURES,
     *server.MEASURES,
 )

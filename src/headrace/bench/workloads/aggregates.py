@@ -118,7 +118,7 @@ JOBS = (
         (_BURSTS,),
         TOTALS % (_BURSTS.name, "WINDOW SESSION (5 SECONDS) "),
         makes="TABLE",
-        by_hand=Absent("Spark's own session windows do not tell of changes, only of the end"),
+        by_hand=Absent("Spark's own session windows do not announce of changes, only of the end"),
         streams="session",
         flink=_NO_WINDOWED_KEYS,
         bars=(Bar(50_000),),

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from headrace.bench.figures import BY_HAND, HEADRACE, Bar, Row, Samples, samples
 from headrace.bench.measures import Measure, Run
-from headrace.functions.declare import CallContext, Fallible
+from headrace.functions.declare.declaration import CallContext, Fallible
 from headrace.functions.registry import REGISTRY
 from headrace.model.errors import HeadraceError
 from headrace.model.types import (
@@ -44,9 +44,9 @@ COLUMNS: dict[str, tuple[SqlType, str]] = {
     "day": (DATE, "CAST(19000 + id % 1000 AS INT)"),
     "clock": (TIME, "CAST(id % 86400 * 1000 AS INT)"),
     # Written out, and how: not constants, so that Spark's own functions cannot do it.
-    "at_text": (STRING, "date_format(timestamp_seconds(1700000000 + id), 'yyyy-MM-dd HH:mm:ss')"),
+    "at_text": (STRING, "date_format(timestampseconds_of(1700000000 + id), 'yyyy-MM-dd HH:mm:ss')"),
     "day_text": (STRING, "CAST(date_from_unix_date(CAST(19000 + id % 1000 AS INT)) AS STRING)"),
-    "clock_text": (STRING, "date_format(timestamp_seconds(id % 86400), 'HH:mm:ss')"),
+    "clock_text": (STRING, "date_format(timestampseconds_of(id % 86400), 'HH:mm:ss')"),
     "at_pattern": (STRING, "IF(id < 0, '', 'yyyy-MM-dd HH:mm:ss')"),
     "day_pattern": (STRING, "IF(id < 0, '', 'yyyy-MM-dd')"),
     "clock_pattern": (STRING, "IF(id < 0, '', 'HH:mm:ss')"),
@@ -168,7 +168,7 @@ def _functions(run: Run) -> Iterator[Row]:
                 continue
             ours = made.cells[HEADRACE]
             assert isinstance(ours, Samples)
-            run.tell(f"{call.title}: {ours.median:,.0f} rows/s")
+            run.announce(f"{call.title}: {ours.median:,.0f} rows/s")
             yield made
         rows.unpersist()
 
@@ -180,7 +180,7 @@ def _mapped(rows: DataFrame, call: Call, count: int, repeats: int) -> Row:
     rates: dict[str, list[float]] = {side: [] for side in forms}
     for i in range(repeats + 1):
         for side, columns in forms.items():
-            seconds = _seconds(rows.select(*columns))
+            seconds = seconds_of(rows.select(*columns))
             if i:  # the first turn warms up
                 rates[side].append(count / seconds)
     return Row(
@@ -196,12 +196,12 @@ def _mapped(rows: DataFrame, call: Call, count: int, repeats: int) -> Row:
 
 def _batched(rows: DataFrame, call: Call, count: int, repeats: int) -> Row:
     frame = rows.select(*call.column())
-    _seconds(frame)
+    seconds_of(frame)
     return Row(
         f"python-{call.function.lower()}",
         f"{call.title}, Python in batches",
         "rows/s",
-        {HEADRACE: samples(count / _seconds(frame) for _ in range(repeats))},
+        {HEADRACE: samples(count / seconds_of(frame) for _ in range(repeats))},
         (Bar(100_000),),
         count,
     )
@@ -215,7 +215,8 @@ def _rows(run: Run, count: int) -> DataFrame:
     return kept
 
 
-def _seconds(frame: DataFrame) -> float:
+def seconds_of(frame: DataFrame) -> float:
+    """How long it takes to work out all rows, and do nothing with them."""
     began = time.monotonic()
     frame.write.format("noop").mode("overwrite").save()
     return time.monotonic() - began

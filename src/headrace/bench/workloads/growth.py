@@ -33,7 +33,7 @@ def _growth(run: Run) -> Iterator[Row]:
                 sink = run.at.sink(f"grown_{name}_{factor}_{i}")
                 rates.append(count / run.ours.seconds(job, Size(count), sink))
                 run.at.admin.delete(sink)
-            run.tell(f"{name}, {factor} times the data: {statistics.median(rates):,.0f} records/s")
+            run.announce(f"{name}, {factor}x the data: {statistics.median(rates):,.0f} records/s")
             yield Row(
                 f"growth-{name}-{factor}x",
                 f"{job.title}, {factor} times the data",
@@ -50,7 +50,7 @@ def _batches(run: Run) -> Iterator[Row]:
     for rows in sizes:
         job = joins.lookup(rows)
         times = _batch_times(run, job)
-        run.tell(f"beside {rows:,} rows: {statistics.median(times):,.0f} ms")
+        run.announce(f"beside {rows:,} rows: {statistics.median(times):,.0f} ms")
         bar = () if rows == sizes[0] else (Bar(1.5, f"join-batch-{sizes[0]}", at_most=True),)
         yield Row(
             f"join-batch-{rows}",

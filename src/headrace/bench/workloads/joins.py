@@ -19,7 +19,7 @@ _FLINK_NAMES = {"k": "k", "f": "F"}  # it takes names as they are written
 
 
 def stream(name: str, keys: int) -> Source:
-    """Numbers whose keys come in an order that is none."""
+    """Numbers with keys in no particular order."""
     return Source(
         name,
         "k STRING KEY, n BIGINT",
@@ -43,7 +43,7 @@ def table(name: str, rows: int | None, keys: int) -> Source:
 
 
 def lookup(rows: int, quick: bool = False) -> Job:
-    """A stream meets a table of so many rows."""
+    """Joins a stream with a table of so many rows."""
     left, right = stream(f"asked_{rows}", rows), table(f"names_{rows}", rows, rows)
     flink = FlinkSql(
         {

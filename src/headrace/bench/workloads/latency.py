@@ -1,4 +1,4 @@
-"""One record's way: from its writing to the moment its result can be read."""
+"""End-to-end latency: from writing a record to reading its result."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from confluent_kafka import TopicPartition
 
+from headrace.bench.bench_server import PARTITIONS, BenchServer
 from headrace.bench.figures import FLINK, Absent, Bar, Cell, Row, percentile, samples
-from headrace.bench.ground import PARTITIONS, Ground
 from headrace.bench.jobs import Job, Size
 from headrace.bench.measures import Measure, Run
 from headrace.bench.sides import Side, topics_of
 from headrace.bench.workloads import aggregates, joins, stateless
-from headrace.topics.records import NewRecord, RecordWriter
+from headrace.kafka.records import NewRecord, RecordWriter
 
 TRIPS, SECONDS, QUICK_SECONDS = 100, 15.0, 3.0  # whichever comes first, but
 FEWEST, QUICK_FEWEST = 9, 4
@@ -27,7 +27,7 @@ BACKLOG = 1_000
 
 
 @dataclass(frozen=True)
-class Way:
+class LatencyCase:
     """A job, and numbers of records of its first source that each give one output."""
 
     name: str
@@ -46,10 +46,10 @@ _KERNEL = replace(
     streams=None,
 )
 WAYS = (
-    Way("stateless", "filter and projection", stateless.JOBS[0], 200, number=400, step=500),
-    Way("aggregate", "COUNT and SUM", aggregates.aggregate(100, ()), 400),
-    Way("kernel", "an aggregate that is a kernel", _KERNEL, 400, quick=False),
-    Way("join", "stream-table join", joins.lookup(1_000), 400),
+    LatencyCase("stateless", "filter and projection", stateless.JOBS[0], 200, number=400, step=500),
+    LatencyCase("aggregate", "COUNT and SUM", aggregates.aggregate(100, ()), 400),
+    LatencyCase("kernel", "an aggregate that is a kernel", _KERNEL, 400, quick=False),
+    LatencyCase("join", "stream-table join", joins.lookup(1_000), 400),
 )
 
 
@@ -67,7 +67,7 @@ def _latency(run: Run) -> Iterator[Row]:
                 half[side.name] = most[side.name] = Absent(reason)
                 continue
             trips = _trips(run.at, side, way, run.quick)
-            run.tell(f"{side.name}: {len(trips)} records, p50 {percentile(trips, 50):.0f} ms")
+            run.announce(f"{side.name}: {len(trips)} records, p50 {percentile(trips, 50):.0f} ms")
             parts = max(1, min(run.repeats, len(trips) // 3))
             half[side.name] = samples(percentile(trips[i::parts], 50) for i in range(parts))
             most[side.name] = samples([percentile(trips, 99)])
@@ -83,7 +83,7 @@ def _form(job: Job, side: Side) -> object:
     return forms.get(side.name, job.select)
 
 
-def _trips(at: Ground, side: Side, way: Way, quick: bool) -> list[float]:
+def _trips(at: BenchServer, side: Side, way: LatencyCase, quick: bool) -> list[float]:
     """Milliseconds of records that go in one after the other."""
     warm_up, counted, fewest = WARM_UP_SECONDS, SECONDS, FEWEST
     if quick:

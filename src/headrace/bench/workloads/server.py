@@ -1,4 +1,4 @@
-"""The server itself: how long it and its queries take to start, and the memory that it holds."""
+"""The server itself: start times of the server and of queries, and its memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from headrace.bench.measures import Measure, Run
 from headrace.bench.processes import Peak, available, family, megabytes
 from headrace.bench.sides import topics_of
 from headrace.bench.workloads import aggregates, joins, stateless
+from headrace.kafka.ports import free_port
 from headrace.model.errors import HeadraceError
-from headrace.topics.ports import free_port
 
 PATIENCE_SECONDS = 120
 STATEMENTS = 6
@@ -43,7 +43,7 @@ def _start_up(run: Run) -> Iterator[Row]:
                     broker = _broker(Path(data))
                     if times is again and available():
                         held.append(megabytes(family(pid, frozenset({broker}))))
-        run.tell(f"ready after {first[-1]:.1f} s, then {again[-1]:.1f} s")
+        run.announce(f"ready after {first[-1]:.1f} s, then {again[-1]:.1f} s")
     bar = (Bar(30, at_most=True),)
     yield Row("start-up", "start on a new directory", "s", {HEADRACE: samples(first)}, bar)
     yield Row("restart", "start on a used directory", "s", {HEADRACE: samples(again)}, bar)
@@ -68,7 +68,7 @@ def _statements(run: Run) -> Iterator[Row]:
             with run.ours.running(job, topics, sink):
                 took.append(time.monotonic() - began)
         run.at.admin.delete(sink)
-        run.tell(f"{title}: {took[-1]:.2f} s")
+        run.announce(f"{title}: {took[-1]:.2f} s")
         yield Row(
             f"statement-{name}",
             f"CREATE … AS, {title}, until it runs",
@@ -131,7 +131,7 @@ def _memory(run: Run) -> Iterator[Row]:
             at.await_end(lambda: query.streaming, *topics.values())
         held = peak.megabytes
         at.admin.delete(sink)
-        run.tell(f"{keys:,} keys in {title}: {held:,.0f} MiB")
+        run.announce(f"{keys:,} keys in {title}: {held:,.0f} MiB")
         yield Row(
             f"memory-{name}",
             f"most memory with {keys:,} keys in {title}, driver and workers",

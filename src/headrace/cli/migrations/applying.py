@@ -97,7 +97,7 @@ def _chosen(metadata: Metadata, target: Target, previous: str) -> list[Migration
 def _apply(
     metadata: Metadata, file: MigrationFile, previous: str, variables: Mapping[str, str]
 ) -> None:
-    """Applies one migration. However it ends, short of being killed, the metadata tells."""
+    """Applies one migration and records its outcome, unless the process is killed."""
     running = Applied(
         str(file.version), file.checksum(), previous, State.RUNNING, file.name, _now()
     )
@@ -107,7 +107,7 @@ def _apply(
     except (HeadraceError, ClientError) as error:
         metadata.write(_ended(running, State.ERROR, str(error)))
         raise
-    except BaseException:
+    except BaseException:  # also Ctrl-C: the metadata says how it ended
         metadata.write(_ended(running, State.ERROR, "Interrupted"))
         raise
     metadata.write(_ended(running, State.MIGRATED))

@@ -18,7 +18,7 @@ from headrace.cli.migrations.lock import only_applier
 from headrace.cli.migrations.metadata import NOT_KNOWN, Applied, Metadata, State
 from headrace.cli.output import Output
 from headrace.cli.properties import read_properties
-from headrace.cli.tables import table
+from headrace.cli.text_tables import table
 from headrace.client import ClientError
 from headrace.model.errors import HeadraceError
 from headrace.model.pairs import add_pairs

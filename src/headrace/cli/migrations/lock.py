@@ -1,4 +1,4 @@
-"""One applier at a time: whoever registers a certain type on the server is it.
+"""A lock that lets one process at a time apply migrations: a custom type on the server.
 
 Registering a type is the one change that a server makes atomically and that leaves no topic
 behind. The type's only field tells who holds the lock.

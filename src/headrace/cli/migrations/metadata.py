@@ -1,4 +1,4 @@
-"""What the server knows of the migrations: a stream of events, and a table of the last of each."""
+"""Migration metadata on the server: a stream of events, and a table with the last event of each."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ class Metadata:
         return found
 
     def latest_migrated(self) -> str:
-        """The last version that was applied whole."""
+        """The last version that was applied completely."""
         current = self.current()
         if current == NONE:
             return NONE

@@ -1,35 +1,28 @@
-"""Statements that only tell (SHOW, DESCRIBE, EXPLAIN, ASSERT), INSERT … VALUES and connectors.
+"""Statements: their handlers, the changes that they plan, and how changes are applied.
 
-One module for each theme; a statement's handler is found by its type.
+A module with handlers is imported here, which is how they are known.
 """
-
-from __future__ import annotations
 
 from headrace.engine.statements import (
     assertions,
     connectors,
-    elsewhere,
-    facts,
-    functions,
-    inserting,
-    queries,
-    sources,
-    topics,
+    inserts,
+    other_endpoints,
+    show_functions,
+    show_queries,
+    show_settings,
+    show_sources,
+    show_topics,
 )
-from headrace.engine.statements.handling import Asked, answer, handled_kinds, is_answered
 
 __all__ = [
-    "Asked",
-    "answer",
     "assertions",
     "connectors",
-    "elsewhere",
-    "facts",
-    "functions",
-    "handled_kinds",
-    "inserting",
-    "is_answered",
-    "queries",
-    "sources",
-    "topics",
+    "inserts",
+    "other_endpoints",
+    "show_functions",
+    "show_queries",
+    "show_settings",
+    "show_sources",
+    "show_topics",
 ]

@@ -1,4 +1,4 @@
-"""ASSERT TOPIC and ASSERT SCHEMA: looked at again until it is so, or time is up."""
+"""ASSERT TOPIC and ASSERT SCHEMA: checked repeatedly until they hold or time out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Generator
 from typing import TypeVar
 
-from headrace.engine.statements.handling import Asked, handles
+from headrace.engine.statements.handling import StatementContext, handles
+from headrace.kafka.admin import Topic
+from headrace.kafka.client import UnknownTopicError
 from headrace.model.entities import AssertedSchema, AssertedTopic, Entity
 from headrace.model.errors import HeadraceError
 from headrace.sql import ast
-from headrace.topics.admin import Topic
-from headrace.topics.client import UnknownTopicError
 
 T = TypeVar("T")
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
 
 
-class NotYet(HeadraceError):
-    """What is asserted is not so now; it may become so within `patience` seconds."""
+class AssertionPending(HeadraceError):
+    """The assertion does not hold now, but may within `patience` seconds."""
 
     error_code = 41700
 
@@ -30,14 +30,14 @@ class NotYet(HeadraceError):
 
 
 def eventually(run: Callable[[], T]) -> Generator[float, None, T]:
-    """Runs a statement, again and again while what it asserts is not so and there is time. Yields
-    how long to wait in between: nothing is held meanwhile, not even a thread."""
+    """Runs a statement repeatedly until its assertion holds or times out. Yields the seconds to
+    wait in between, so that no thread is blocked."""
     started = time.monotonic()
     pause = FIRST_PAUSE
     while True:
         try:
             return run()
-        except NotYet as problem:
+        except AssertionPending as problem:
             left = started + problem.patience - time.monotonic()
             if left <= 0:
                 raise
@@ -46,28 +46,28 @@ def eventually(run: Callable[[], T]) -> Generator[float, None, T]:
 
 
 @handles(ast.AssertTopic)
-def _topic(statement: ast.AssertTopic, asked: Asked) -> Entity:
-    default = asked.settings.number("ksql.assert.topic.default.timeout.ms")
-    _check(_topic_problem(statement, asked), statement.timeout, default)
-    return AssertedTopic(asked.text, statement.topic, statement.exists)
+def _topic(statement: ast.AssertTopic, context: StatementContext) -> Entity:
+    default = context.settings.number("ksql.assert.topic.default.timeout.ms")
+    _check(_topic_problem(statement, context), statement.timeout, default)
+    return AssertedTopic(context.text, statement.topic, statement.exists)
 
 
 @handles(ast.AssertSchema)
-def _schema(statement: ast.AssertSchema, asked: Asked) -> Entity:
-    default = asked.settings.number("ksql.assert.schema.default.timeout.ms")
-    _check(_schema_problem(statement, asked), statement.timeout, default)
-    return AssertedSchema(asked.text, statement.subject, statement.id, statement.exists)
+def _schema(statement: ast.AssertSchema, context: StatementContext) -> Entity:
+    default = context.settings.number("ksql.assert.schema.default.timeout.ms")
+    _check(_schema_problem(statement, context), statement.timeout, default)
+    return AssertedSchema(context.text, statement.subject, statement.id, statement.exists)
 
 
 def _check(problem: str | None, timeout: ast.Duration | None, default_ms: int) -> None:
     if problem is not None:
-        raise NotYet(problem, (default_ms if timeout is None else timeout.millis) / 1000)
+        raise AssertionPending(problem, (default_ms if timeout is None else timeout.millis) / 1000)
 
 
-def _topic_problem(statement: ast.AssertTopic, asked: Asked) -> str | None:
+def _topic_problem(statement: ast.AssertTopic, context: StatementContext) -> str | None:
     name = statement.topic
     try:
-        topic = asked.world.admin.describe(name)
+        topic = context.env.admin.describe(name)
     except UnknownTopicError:
         return f"Topic {name} does not exist" if statement.exists else None
     except HeadraceError as e:
@@ -92,9 +92,9 @@ def _mismatch(topic: Topic, name: str, expected: ast.Literal) -> str | None:
     )
 
 
-def _schema_problem(statement: ast.AssertSchema, asked: Asked) -> str | None:
+def _schema_problem(statement: ast.AssertSchema, context: StatementContext) -> str | None:
     try:
-        there = _schema_exists(statement, asked)
+        there = _schema_exists(statement, context)
     except HeadraceError as e:
         return f"Cannot check schema existence: {e}"
     if there == statement.exists:
@@ -104,8 +104,8 @@ def _schema_problem(statement: ast.AssertSchema, asked: Asked) -> str | None:
     return f"Schema with{subject}{id_} " + ("exists" if there else "does not exist")
 
 
-def _schema_exists(statement: ast.AssertSchema, asked: Asked) -> bool:
-    registry = asked.world.registry
+def _schema_exists(statement: ast.AssertSchema, context: StatementContext) -> bool:
+    registry = context.env.registry
     if registry is None:
         raise HeadraceError("no schema registry is configured. Set 'ksql.schema.registry.url'.")
     if statement.subject is None:

@@ -1,13 +1,19 @@
-"""Connectors: created, dropped, listed and described by a Kafka Connect worker."""
+"""Statements about connectors, which a Kafka Connect worker creates, drops and lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.engine.connect import CONFLICT, NOT_FOUND, ConnectError, ConnectWorker, Reply
-from headrace.engine.statements.handling import Asked, handles
-from headrace.engine.statements.sources import describe
+from headrace.engine.statements.connect_client import (
+    CONFLICT,
+    NOT_FOUND,
+    ConnectError,
+    ConnectWorker,
+    Reply,
+)
+from headrace.engine.statements.handling import StatementContext, handles
+from headrace.engine.statements.show_sources import describe
 from headrace.model.entities import (
     Connector,
     ConnectorDescription,
@@ -31,8 +37,8 @@ CLASS = "connector.class"
 _RUNNING = "RUNNING"
 
 
-def _worker(asked: Asked) -> ConnectWorker:
-    return ConnectWorker.of(asked.settings)
+def _worker(context: StatementContext) -> ConnectWorker:
+    return ConnectWorker.of(context.settings)
 
 
 def _content(reply: Reply, purpose: str) -> Any:
@@ -43,14 +49,14 @@ def _content(reply: Reply, purpose: str) -> Any:
 
 
 @handles(ast.CreateConnector)
-def _create(statement: ast.CreateConnector, asked: Asked) -> Entity:
-    worker = _worker(asked)
+def _create(statement: ast.CreateConnector, context: StatementContext) -> Entity:
+    worker = _worker(context)
     config = {name: str(literal.value) for name, literal in statement.properties}
     known = _content(worker.connectors(), "Failed to check for existing connector")
     if statement.name.upper() in (name.upper() for name in known):
         exists = f"Connector {statement.name} already exists"
         if statement.if_not_exists:
-            return WarningEntity(asked.text, exists)
+            return WarningEntity(context.text, exists)
         raise ConnectError(CONFLICT, exists)
     problems = _problems(worker, config, statement.name)
     if problems:
@@ -59,7 +65,7 @@ def _create(statement: ast.CreateConnector, asked: Asked) -> Entity:
         worker.create(statement.name, {**config, "name": statement.name}),
         "Failed to create connector",
     )
-    return CreatedConnector(asked.text, _connector(made))
+    return CreatedConnector(context.text, _connector(made))
 
 
 def _problems(worker: ConnectWorker, config: dict[str, str], name: str) -> list[str]:
@@ -94,17 +100,17 @@ def _connector(info: Any) -> Connector:
 
 
 @handles(ast.DropConnector)
-def _drop(statement: ast.DropConnector, asked: Asked) -> Entity:
-    reply = _worker(asked).delete(statement.name)
+def _drop(statement: ast.DropConnector, context: StatementContext) -> Entity:
+    reply = _worker(context).delete(statement.name)
     if reply.status == NOT_FOUND and statement.if_exists:
-        return WarningEntity(asked.text, f"Connector '{statement.name}' does not exist.")
+        return WarningEntity(context.text, f"Connector '{statement.name}' does not exist.")
     _content(reply, "Failed to drop connector")
-    return DroppedConnector(asked.text, statement.name)
+    return DroppedConnector(context.text, statement.name)
 
 
 @handles(ast.ListConnectors)
-def _list(statement: ast.ListConnectors, asked: Asked) -> Entity:
-    worker = _worker(asked)
+def _list(statement: ast.ListConnectors, context: StatementContext) -> Entity:
+    worker = _worker(context)
     wanted = None if statement.type is None else statement.type.value.lower()
     found, warnings = [], []
     for name in _content(worker.connectors(), "Failed to list connectors"):
@@ -118,7 +124,7 @@ def _list(statement: ast.ListConnectors, asked: Asked) -> Entity:
             state = None if status.error is not None else _summary(status.content)
             kind, plugin = info.content.get("type"), info.content["config"].get(CLASS)
             found.append(ConnectorSummary(name, kind, plugin, state))
-    return ConnectorList(asked.text, tuple(found), warnings=tuple(warnings))
+    return ConnectorList(context.text, tuple(found), warnings=tuple(warnings))
 
 
 def _summary(status: Any) -> str:
@@ -133,24 +139,24 @@ def _summary(status: Any) -> str:
 
 
 @handles(ast.ListConnectorPlugins)
-def _plugins(statement: ast.ListConnectorPlugins, asked: Asked) -> Entity:
-    plugins = _content(_worker(asked).plugins(), "Failed to list connector plugins")
+def _plugins(statement: ast.ListConnectorPlugins, context: StatementContext) -> Entity:
+    plugins = _content(_worker(context).plugins(), "Failed to list connector plugins")
     return ConnectorPluginList(
-        asked.text,
+        context.text,
         tuple(ConnectorPlugin(p["class"], p.get("type"), p.get("version")) for p in plugins),
     )
 
 
 @handles(ast.DescribeConnector)
-def _describe(statement: ast.DescribeConnector, asked: Asked) -> Entity:
-    worker = _worker(asked)
+def _describe(statement: ast.DescribeConnector, context: StatementContext) -> Entity:
+    worker = _worker(context)
     name = statement.name
     status = _content(worker.status(name), "Failed to query connector status")
     info = _content(worker.describe(name), "Failed to describe connector")
     topics, warnings = _topics(worker, name)
-    sources = (s for s in asked.catalog.sources() if s.topic in topics)
+    sources = (s for s in context.catalog.sources() if s.topic in topics)
     return ConnectorDescription(
-        asked.text,
+        context.text,
         info["config"].get(CLASS, ""),
         ConnectorStatus(
             status["name"],
@@ -158,7 +164,7 @@ def _describe(statement: ast.DescribeConnector, asked: Asked) -> Entity:
             tuple(_state(task) for task in status.get("tasks", ())),
             status.get("type", "unknown"),
         ),
-        tuple(describe(source, asked, extended=False)[0] for source in sources),
+        tuple(describe(source, context, extended=False)[0] for source in sources),
         topics,
         warnings=warnings,
     )

@@ -1,51 +1,76 @@
-"""Who answers which kind of statement."""
+"""The table of statement handlers, and the context that a handler gets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
-from headrace.engine.session import Session
+from headrace.catalog.catalog import Catalog
+from headrace.engine.cluster.membership import Membership
+from headrace.engine.environment import Environment
+from headrace.engine.queries.persistent import PersistentQuery
+from headrace.engine.queries.push import PushQuery
+from headrace.engine.statements.request_session import Session
 from headrace.model.entities import Entity
 from headrace.model.settings import Settings
 from headrace.sql import ast
 
-if TYPE_CHECKING:
-    from headrace.catalog.catalog import Catalog
-    from headrace.engine.engine import Engine
-    from headrace.engine.world import World
+
+class PersistentQueries(Protocol):
+    """The persistent queries of a server, as handlers may look at them."""
+
+    def __iter__(self) -> Iterator[PersistentQuery]: ...
+
+    def get(self, id_: str) -> PersistentQuery | None: ...
+
+
+class InsertValues(Protocol):
+    """Writes the rows of INSERT … VALUES."""
+
+    def values(self, statement: ast.InsertValues, catalog: Catalog, settings: Settings) -> None: ...
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a handler may look at besides the statement: its text, the engine, the session."""
+class Queries:
+    """The queries of a server, and where they run."""
+
+    persistent: PersistentQueries
+    push: Iterable[PushQuery]
+    members: Membership
+
+
+@dataclass(frozen=True)
+class StatementContext:
+    """A statement's text, and what its handler may look at. `unplanned` has the commands that can
+    no longer be planned, and why."""
 
     text: str
-    engine: Engine
     session: Session
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.engine.catalog
-
-    @property
-    def world(self) -> World:
-        return self.engine.world
+    catalog: Catalog
+    env: Environment
+    queries: Queries
+    inserts: InsertValues
+    unplanned: Mapping[str, str]
 
     @cached_property
     def settings(self) -> Settings:
-        return self.session.settings(self.world.settings)
+        return self.session.settings(self.env.settings)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The settings in force as planning reads them."""
+        return self.session.texts(self.env.settings)
 
 
 S = TypeVar("S", bound=ast.Statement)
-Handler = Callable[[S, Asked], Entity | None]
+Handler = Callable[[S, StatementContext], Entity | None]
 _HANDLERS: dict[type[ast.Statement], Callable[..., Entity | None]] = {}
 
 
 def handles(*kinds: type[S]) -> Callable[[Handler[S]], Handler[S]]:
-    """Declares who answers a kind of statement."""
+    """Declares the handler of a kind of statement."""
 
     def declare(handler: Handler[S]) -> Handler[S]:
         for kind in kinds:
@@ -55,13 +80,9 @@ def handles(*kinds: type[S]) -> Callable[[Handler[S]], Handler[S]]:
     return declare
 
 
-def is_answered(statement: ast.Statement) -> bool:
-    return type(statement) in _HANDLERS
-
-
 def handled_kinds() -> frozenset[type[ast.Statement]]:
     return frozenset(_HANDLERS)
 
 
-def answer(statement: ast.Statement, text: str, engine: Engine, session: Session) -> Entity | None:
-    return _HANDLERS[type(statement)](statement, Asked(text, engine, session))
+def answer(statement: ast.Statement, context: StatementContext) -> Entity | None:
+    return _HANDLERS[type(statement)](statement, context)

@@ -1,9 +1,8 @@
-"""Aggregates: each one as plain Python steps, and as Spark's own aggregate where that is equal."""
+"""Aggregates: each as Python steps, and as a Spark aggregate where that gives the same results."""
 
 from __future__ import annotations
 
 from headrace.functions.aggregates import collect, extremes, offsets, spread, totals
-from headrace.functions.aggregates.steps import intermediate_type
 
 FUNCTIONS = (
     *totals.FUNCTIONS,
@@ -12,5 +11,3 @@ FUNCTIONS = (
     *offsets.FUNCTIONS,
     *spread.FUNCTIONS,
 )
-
-__all__ = ["FUNCTIONS", "intermediate_type"]

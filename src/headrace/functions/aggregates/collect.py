@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from headrace.functions.aggregates.java import INT_MAX, identity
+from headrace.functions.aggregates.java_arithmetic import INT_MAX, identity
 from headrace.functions.aggregates.steps import Aggregation
-from headrace.functions.declare import CallContext, aggregate, aggregate_overload, call
+from headrace.functions.declare.declaration import (
+    CallContext,
+    aggregate,
+    aggregate_overload,
+    call,
+)
 from headrace.model.errors import StatementError
-from headrace.model.types import INTEGER, Array, Field, Struct
 
 _HISTOGRAM_LIMIT = 1000
 
@@ -33,15 +37,15 @@ class CollectList(Aggregation):
         super().__init__(context)
         self.limit = _limit(context, "ksql.functions.collect_list.limit")
 
-    def initialize(self) -> list[Any]:
+    def initialize(self) -> list[object]:
         return []
 
-    def add(self, state: list[Any], value: Any) -> list[Any]:
+    def add(self, state: list[object], value: object) -> list[object]:
         if len(state) < self.limit:
             state.append(value)
         return state
 
-    def undo(self, state: list[Any], value: Any) -> list[Any]:
+    def undo(self, state: list[object], value: object) -> list[object]:
         # The last of equal values goes; one that is not there was beyond the limit.
         for at in range(len(state) - 1, -1, -1):
             if state[at] == value or (value != value and state[at] != state[at]):
@@ -49,11 +53,11 @@ class CollectList(Aggregation):
                 break
         return state
 
-    def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
+    def merge(self, left: list[object], right: list[object]) -> list[object]:
         left.extend(right[: max(0, self.limit - len(left))])
         return left
 
-    def result(self, state: list[Any]) -> list[Any]:
+    def result(self, state: list[object]) -> list[object]:
         return list(state)
 
 
@@ -68,23 +72,25 @@ class CollectSet(Aggregation):
         self.limit = _limit(context, "ksql.functions.collect_set.limit")
         self.identity = identity(context.arg_types[0])
 
-    def initialize(self) -> dict[Hashable, Any]:
+    def initialize(self) -> dict[Hashable, object]:
         return {}
 
-    def add(self, state: dict[Hashable, Any], value: Any) -> dict[Hashable, Any]:
+    def add(self, state: dict[Hashable, object], value: object) -> dict[Hashable, object]:
         key, kept = (value, None) if self.identity is None else (self.identity(value), value)
         if key not in state and len(state) < self.limit:
             state[key] = kept
         return state
 
-    def merge(self, left: dict[Hashable, Any], right: dict[Hashable, Any]) -> dict[Hashable, Any]:
+    def merge(
+        self, left: dict[Hashable, object], right: dict[Hashable, object]
+    ) -> dict[Hashable, object]:
         for key, value in right.items():
             if len(left) >= self.limit:
                 break
             left.setdefault(key, value)
         return left
 
-    def result(self, state: dict[Hashable, Any]) -> list[Any]:
+    def result(self, state: dict[Hashable, object]) -> list[object]:
         return list(state if self.identity is None else state.values())
 
 
@@ -124,11 +130,9 @@ class Attribute(Aggregation):
     """State: each different value, null too, and how often it is there."""
 
     def __init__(self, context: CallContext) -> None:
-        type_ = context.arg_types[0]
-        self.intermediate = Array(Struct((Field("VALUE", type_), Field("COUNT", INTEGER))))
-        self.identity = identity(type_)
+        self.identity = identity(context.arg_types[0])
 
-    def initialize(self) -> dict[Hashable, list[Any]]:
+    def initialize(self) -> dict[Hashable, list[object]]:
         return {}
 
     def add(self, state: dict[Hashable, list[Any]], value: Any) -> dict[Hashable, list[Any]]:
@@ -151,7 +155,7 @@ class Attribute(Aggregation):
 
     def merge(
         self, left: dict[Hashable, list[Any]], right: dict[Hashable, list[Any]]
-    ) -> dict[Hashable, list[Any]]:
+    ) -> dict[Hashable, list[object]]:
         for key, (value, times) in right.items():
             if key in left:
                 left[key][1] += times
@@ -159,7 +163,7 @@ class Attribute(Aggregation):
                 left[key] = [value, times]
         return left
 
-    def result(self, state: dict[Hashable, list[Any]]) -> Any:
+    def result(self, state: dict[Hashable, list[object]]) -> object:
         if len(state) != 1:
             return None
         ((value, _),) = state.values()

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headrace.functions.aggregates.java import greater
+from headrace.functions.aggregates.java_arithmetic import greater
 from headrace.functions.aggregates.steps import Aggregation, ShowsState
-from headrace.functions.declare import (
+from headrace.functions.declare.declaration import (
     CallContext,
     NativeForm,
     Overload,
@@ -29,17 +29,17 @@ class Maximum(ShowsState):
     def initialize(self) -> None:
         return None
 
-    def add(self, state: Any, value: Any) -> Any:
+    def add(self, state: object, value: object) -> object:
         if value is None:
             return state
         return value if state is None or self.greater(value, state) else state
 
-    def merge(self, left: Any, right: Any) -> Any:
+    def merge(self, left: object, right: object) -> object:
         return self.add(left, right)
 
 
 class Minimum(Maximum):
-    def add(self, state: Any, value: Any) -> Any:
+    def add(self, state: object, value: object) -> object:
         if value is None:
             return state
         return value if state is None or self.greater(state, value) else state
@@ -53,29 +53,29 @@ class Top(Aggregation):
         self.size = _size(context)
         self.order = greater(context.arg_types[0])
 
-    def initialize(self) -> list[Any]:
+    def initialize(self) -> list[object]:
         return []
 
-    def add(self, state: list[Any], value: Any) -> list[Any]:
+    def add(self, state: list[object], value: object) -> list[object]:
         if value is not None:
             self._insert(state, value)
         return state
 
-    def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
+    def merge(self, left: list[object], right: list[object]) -> list[object]:
         for value in right:
             self._insert(left, value)
         return left
 
-    def result(self, state: list[Any]) -> list[Any]:
+    def result(self, state: list[object]) -> list[object]:
         return list(state)
 
-    def _above(self, one: Any, other: Any) -> bool:
+    def _above(self, one: object, other: object) -> bool:
         return self.order(one, other)
 
-    def _fits(self, state: list[Any], value: Any, at: int) -> bool:
+    def _fits(self, state: list[object], value: object, at: int) -> bool:
         return at < self.size
 
-    def _insert(self, state: list[Any], value: Any) -> None:
+    def _insert(self, state: list[object], value: object) -> None:
         """Put the value behind all that are not less; what no longer fits falls off."""
         at = len(state)
         while at and self._above(value, state[at - 1]):
@@ -86,7 +86,7 @@ class Top(Aggregation):
 
 
 class TopDistinct(Top):
-    def _fits(self, state: list[Any], value: Any, at: int) -> bool:
+    def _fits(self, state: list[object], value: object, at: int) -> bool:
         return at < self.size and (at == 0 or self._above(state[at - 1], value))
 
 
@@ -99,7 +99,7 @@ class TopRows(Top):
         assert isinstance(rows, Array) and isinstance(rows.element, Struct)
         self.names = tuple(field.name for field in rows.element.fields)
 
-    def add(self, state: list[Any], value: Any, *others: Any) -> list[Any]:
+    def add(self, state: list[object], value: object, *others: object) -> list[object]:
         if value is not None:
             self._insert(state, (value, *others))
         return state
@@ -171,12 +171,14 @@ FUNCTIONS = (
         "MIN",
         "The least value of a column. Nulls are left out.",
         *_extremes(Minimum, F.min),
+        simple_state=True,
         examples=(call([3, None, 1], gives=1), call(["b", "a"], gives="a")),
     ),
     aggregate(
         "MAX",
         "The greatest value of a column. Nulls are left out.",
         *_extremes(Maximum, F.max),
+        simple_state=True,
         examples=(call([3, None, 1], gives=3), call(["b", "a"], gives="b")),
     ),
     aggregate(

@@ -1,11 +1,11 @@
-"""Aggregates by order of arrival: EARLIEST_BY_OFFSET, LATEST_BY_OFFSET."""
+"""Aggregates by arrival order: EARLIEST_BY_OFFSET, LATEST_BY_OFFSET."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from headrace.functions.aggregates.steps import InOrder
-from headrace.functions.declare import (
+from headrace.functions.declare.declaration import (
     CallContext,
     Overload,
     Steps,
@@ -15,22 +15,20 @@ from headrace.functions.declare import (
     call,
 )
 from headrace.model.errors import StatementError
-from headrace.model.types import BIGINT, Array, Field, SqlType, Struct
 
-Entry = tuple[int, Any]  # the number of its arrival, and the value
+Entry = tuple[int, object]  # the number of its arrival, and the value
 
 
 class One(InOrder):
     """State: the entry, or None as long as there is none."""
 
     def __init__(self, context: CallContext, ignore_nulls: bool = True) -> None:
-        self.intermediate: SqlType = _entry_type(context.arg_types[0])
         self.ignore_nulls = ignore_nulls
 
     def initialize(self) -> None:
         return None
 
-    def result(self, state: Entry | None) -> Any:
+    def result(self, state: Entry | None) -> object:
         return None if state is None else state[1]
 
     def newest(self, state: Entry | None) -> int:
@@ -38,7 +36,7 @@ class One(InOrder):
 
 
 class Earliest(One):
-    def add(self, state: Entry | None, value: Any) -> Entry | None:
+    def add(self, state: Entry | None, value: object) -> Entry | None:
         if state is not None or (value is None and self.ignore_nulls):
             return state
         return self.arrival, value
@@ -50,7 +48,7 @@ class Earliest(One):
 
 
 class Latest(One):
-    def add(self, state: Entry | None, value: Any) -> Entry | None:
+    def add(self, state: Entry | None, value: object) -> Entry | None:
         if value is None and self.ignore_nulls:
             return state
         return self.arrival, value
@@ -69,14 +67,13 @@ class Several(InOrder):
     def __init__(self, context: CallContext, n: int | None, ignore_nulls: bool = True) -> None:
         if not n or n < 0:
             raise StatementError(f"{self.name} must be 1 or greater")
-        self.intermediate = Array(_entry_type(context.arg_types[0]))
         self.n = n
         self.ignore_nulls = ignore_nulls
 
     def initialize(self) -> list[Entry]:
         return []
 
-    def result(self, state: list[Entry]) -> list[Any]:
+    def result(self, state: list[Entry]) -> list[object]:
         return [value for _, value in state]
 
     def newest(self, state: list[Entry]) -> int:
@@ -86,7 +83,7 @@ class Several(InOrder):
 class EarliestSeveral(Several):
     name = "earliestN"
 
-    def add(self, state: list[Entry], value: Any) -> list[Entry]:
+    def add(self, state: list[Entry], value: object) -> list[Entry]:
         if len(state) < self.n and not (value is None and self.ignore_nulls):
             state.append((self.arrival, value))
         return state
@@ -98,7 +95,7 @@ class EarliestSeveral(Several):
 class LatestSeveral(Several):
     name = "latestN"
 
-    def add(self, state: list[Entry], value: Any) -> list[Entry]:
+    def add(self, state: list[Entry], value: object) -> list[Entry]:
         if value is None and self.ignore_nulls:
             return state
         state.append((self.arrival, value))
@@ -112,10 +109,6 @@ class LatestSeveral(Several):
 
 def _arrival(entry: Entry) -> int:
     return entry[0]
-
-
-def _entry_type(type_: SqlType) -> Struct:
-    return Struct((Field("SEQ", BIGINT), Field("VAL", type_)))
 
 
 def _overloads(

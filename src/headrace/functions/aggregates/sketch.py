@@ -1,4 +1,4 @@
-"""COUNT_DISTINCT's sketch: the HyperLogLog that ksqlDB uses, number for number.
+"""The HyperLogLog sketch of COUNT_DISTINCT, with the same results as ksqlDB's.
 
 16,384 registers, addressed by the first 14 bits of a 32-bit Murmur 2 hash. A register's rank is at
 most 19, so the sum of 2^-rank over all registers is exact when counted in units of 2^-19, and is
@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from headrace.functions.aggregates.java import LONG_MAX, hashable
+from headrace.functions.aggregates.java_arithmetic import LONG_MAX, hashable
 from headrace.model.types import SqlType, base_name
 
 _BITS = 14
@@ -86,7 +86,7 @@ def _dense(registers: dict[int, int]) -> bytearray:
     return dense
 
 
-def hasher(type_: SqlType) -> Callable[[Any], int]:
+def hasher(type_: SqlType) -> Callable[[object], int]:
     """The hash of a value of the type, as an unsigned 32-bit integer."""
     return _HASHERS.get(base_name(type_), _hash_nested)
 
@@ -139,7 +139,7 @@ def _hash_decimal(value: decimal.Decimal) -> int:
     return hash_bytes(str(value).encode())
 
 
-def _hash_nested(value: Any) -> int:
+def _hash_nested(value: object) -> int:
     return hash_bytes(repr(hashable(value)).encode("utf-8", "surrogatepass"))
 
 

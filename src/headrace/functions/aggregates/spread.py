@@ -1,4 +1,4 @@
-"""Aggregates on how values vary: STDDEV_SAMP, STDDEV_SAMPLE, STDDEV_POP, CORRELATION."""
+"""Statistical aggregates: STDDEV_SAMP, STDDEV_SAMPLE, STDDEV_POP, CORRELATION."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from headrace.functions.aggregates.java import divide, square_root, wrap_int, wrap_long
+from headrace.functions.aggregates.java_arithmetic import divide, square_root, wrap_int, wrap_long
 from headrace.functions.aggregates.steps import Aggregation
-from headrace.functions.declare import CallContext, Overload, aggregate, aggregate_overload, call
-from headrace.model.types import BIGINT, DOUBLE, INTEGER, Field, SqlType, Struct
+from headrace.functions.declare.declaration import (
+    CallContext,
+    Overload,
+    aggregate,
+    aggregate_overload,
+    call,
+)
+from headrace.model.types import BIGINT, DOUBLE, INTEGER, SqlType
 
 Moments = tuple[Any, int, float]
 
@@ -22,8 +28,6 @@ class Variance(Aggregation):
 
     def __init__(self, context: CallContext) -> None:
         type_ = context.arg_types[0]
-        fields = Field("SUM", type_), Field("COUNT", BIGINT), Field("M2", DOUBLE)
-        self.intermediate = Struct(fields)
         self.zero: float = 0.0 if type_ == DOUBLE else 0
         self.fit = _WIDTHS[type_]
         self.fit_deviation = _as_is if type_ == DOUBLE else wrap_long
@@ -31,7 +35,7 @@ class Variance(Aggregation):
     def initialize(self) -> Moments:
         return self.zero, 0, 0.0
 
-    def add(self, state: Moments, value: Any) -> Moments:
+    def add(self, state: Moments, value: object) -> Moments:
         if value is None:
             return state
         total, count, m2 = state
@@ -39,7 +43,7 @@ class Variance(Aggregation):
             m2 = self._square(state, value) / ((count + 1) * count) + m2
         return self.fit(total + value), count + 1, m2
 
-    def undo(self, state: Moments, value: Any) -> Moments:
+    def undo(self, state: Moments, value: object) -> Moments:
         if value is None:
             return state
         total, count, m2 = state
@@ -94,10 +98,6 @@ Sums = tuple[float, float, float, float, float, int]
 
 class Correlation(Aggregation):
     """State: the sums of x, y, x², y², xy, and the number of rows that have both."""
-
-    def __init__(self, context: CallContext) -> None:
-        sums = ("X_SUM", "Y_SUM", "X_SQUARED_SUM", "Y_SQUARED_SUM", "XY_SUM")
-        self.intermediate = Struct((*(Field(s, DOUBLE) for s in sums), Field("COUNT", BIGINT)))
 
     def initialize(self) -> Sums:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0

@@ -1,4 +1,4 @@
-"""What the step forms of all aggregates have in common.
+"""Base classes of the Python steps of aggregates.
 
 State is kept per key and changed once per row, so it is as small as can be and `add` does as little
 as can be. `add`, `undo` and `merge` may change their first argument and return it; the caller goes
@@ -13,23 +13,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.functions.declare import CallContext, Overload
-from headrace.model.types import SqlType
+from headrace.functions.declare.declaration import CallContext
 
 
 class Aggregation:
-    """The base of the step forms.
+    """The base of the step forms, each made for one call."""
 
-    `intermediate` is the type in which ksqlDB keeps the state. Ours is another, but a sink's format
-    has to be able to hold it for ksqlDB to accept a statement.
-    """
-
-    def __init__(self, context: CallContext) -> None:
-        self.intermediate: SqlType = context.return_type
+    def __init__(self, context: CallContext) -> None: ...
 
 
 class InOrder(Aggregation):
-    """The base of those to whom it matters which of two merged states' values came first.
+    """The base of aggregates whose merge depends on which state's values came first.
 
     Whoever merges states numbers the rows as they arrive: `arrival` is the number of the row that
     is added next, and `newest` the highest number in a state.
@@ -42,14 +36,9 @@ class InOrder(Aggregation):
 
 
 class ShowsState(Aggregation):
-    """The base of those whose state is their result."""
+    """The base of aggregates whose state is their result."""
 
     shows_state: ClassVar[bool] = True
 
-    def result(self, state: Any) -> Any:
+    def result(self, state: object) -> object:
         return state
-
-
-def intermediate_type(overload: Overload, context: CallContext) -> SqlType:
-    """The type that the sink's format must support, as ksqlDB checks it."""
-    return getattr(overload.step(context), "intermediate", context.return_type)

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.functions.aggregates import sketch
-from headrace.functions.aggregates.java import (
+from headrace.functions.aggregates.java_arithmetic import (
     INT_MAX,
     INT_MIN,
     LONG_MAX,
@@ -18,8 +18,13 @@ from headrace.functions.aggregates.java import (
     wrap_long,
 )
 from headrace.functions.aggregates.steps import Aggregation, ShowsState
-from headrace.functions.declare import CallContext, aggregate, aggregate_overload, call
-from headrace.model.types import BIGINT, DOUBLE, INTEGER, Array, Decimal, Field, SqlType, Struct
+from headrace.functions.declare.declaration import (
+    CallContext,
+    aggregate,
+    aggregate_overload,
+    call,
+)
+from headrace.model.types import BIGINT, DOUBLE, INTEGER, Decimal, SqlType
 
 
 class Count(ShowsState):
@@ -143,9 +148,7 @@ class Average(Aggregation):
     """State `[sum, count]`. The sum has the column's type, and wraps around if that does."""
 
     def __init__(self, context: CallContext) -> None:
-        type_ = context.arg_types[0]
-        self.intermediate = Struct((Field("SUM", type_), Field("COUNT", BIGINT)))
-        self.total = _SUMS[type_](context)
+        self.total = _SUMS[context.arg_types[0]](context)
 
     def initialize(self) -> tuple[float, int]:
         return self.total.initialize(), 0
@@ -179,7 +182,6 @@ class CountDistinct(Aggregation):
     """An estimate; see `sketch`."""
 
     def __init__(self, context: CallContext) -> None:
-        self.intermediate = Array(INTEGER)
         self.hash = sketch.hasher(context.arg_types[0])
 
     def initialize(self) -> sketch.State:
@@ -233,6 +235,7 @@ FUNCTIONS = (
         "COUNT",
         _COUNT,
         aggregate_overload("(val1 A) -> BIGINT", Count, native=F.count),
+        simple_state=True,
         examples=(call([3, None, 5], gives=2),),
     ),
     aggregate(
@@ -248,6 +251,7 @@ FUNCTIONS = (
             description="The sum has the precision and scale of the column; a row that would "
             "overflow them is left out and reported.",
         ),
+        simple_state=True,
         examples=(call([3, None, 5], gives=8), call([1.5, 2.5], gives=4.0)),
     ),
     aggregate(
@@ -256,6 +260,7 @@ FUNCTIONS = (
         aggregate_overload("(val1 ARRAY<INTEGER>) -> INTEGER", IntegerListSum, native=_sum_list),
         aggregate_overload("(val1 ARRAY<BIGINT>) -> BIGINT", LongListSum, native=_sum_list),
         aggregate_overload("(val1 ARRAY<DOUBLE>) -> DOUBLE", DoubleListSum, native=_sum_list),
+        simple_state=True,
         examples=(call([[1, 2], [3, None]], gives=6),),
     ),
     aggregate(

@@ -1,4 +1,4 @@
-"""Functions of users: Python files that the server loads, runs and ships to executors."""
+"""User-defined functions: Python files that the server loads, runs and ships to executors."""
 
 from headrace.functions.extensions.annotations import DeclarationError
 from headrace.functions.extensions.declaring import collecting, udaf, udf, udtf

@@ -1,4 +1,4 @@
-"""Signatures read from Python: from annotations, or from text that has to fit the function."""
+"""Signatures of user-defined functions, from Python annotations or from SQL text."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import types
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from headrace.functions.signatures import (
+from headrace.functions.declare.signatures import (
     ANY,
     DECIMAL,
     INTERVAL_UNIT,
@@ -44,7 +43,7 @@ class DeclarationError(Exception):
     """A function that is not declared well; the text says what to change."""
 
 
-_PYTHON: dict[Any, SqlType] = {
+_PYTHON: dict[object, SqlType] = {
     bool: BOOLEAN,
     int: BIGINT,
     float: DOUBLE,
@@ -68,13 +67,13 @@ class Taken:
     """A parameter of a Python function."""
 
     name: str
-    annotation: Any
+    annotation: object
     nullable: bool
     variadic: bool
     optional: bool
 
 
-def parameters_of(function: Callable[..., Any], skip: int = 0) -> list[Taken]:
+def parameters_of(function: Callable[..., object], skip: int = 0) -> list[Taken]:
     """The positional parameters, without the first `skip` of them."""
     taken = []
     for parameter in list(inspect.signature(function).parameters.values())[skip:]:
@@ -93,12 +92,12 @@ def parameters_of(function: Callable[..., Any], skip: int = 0) -> list[Taken]:
     return taken
 
 
-def wants_config(function: Callable[..., Any]) -> bool:
+def wants_config(function: Callable[..., object]) -> bool:
     config = inspect.signature(function).parameters.get("config")
     return config is not None and config.kind is inspect.Parameter.KEYWORD_ONLY
 
 
-def returned(function: Callable[..., Any], *, rows: bool = False) -> SqlType:
+def returned(function: Callable[..., object], *, rows: bool = False) -> SqlType:
     """The annotated type of the result; with `rows` that of one row of many."""
     annotation = _required(_evaluated(inspect.signature(function).return_annotation, function))
     if annotation is inspect.Signature.empty:
@@ -115,7 +114,7 @@ def returned(function: Callable[..., Any], *, rows: bool = False) -> SqlType:
     return array.element
 
 
-def sql_type(annotation: Any) -> SqlType:
+def sql_type(annotation: object) -> SqlType:
     """The SQL type that an annotation means: a Python type, or SQL's own text for it."""
     annotation = _required(annotation)
     if isinstance(annotation, SqlType):
@@ -137,7 +136,7 @@ def sql_type(annotation: Any) -> SqlType:
     )
 
 
-def _required(annotation: Any) -> Any:
+def _required(annotation: object) -> object:
     """The annotation without its `| None`."""
     if typing.get_origin(annotation) not in _UNIONS:
         return annotation
@@ -145,13 +144,13 @@ def _required(annotation: Any) -> Any:
     return others[0] if len(others) == 1 else annotation
 
 
-def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
+def _evaluated(annotation: object, function: Callable[..., object]) -> object:
     """What a name in quotes stands for; text that is no Python is SQL."""
     names = getattr(inspect.unwrap(function), "__globals__", {})
     while isinstance(annotation, str):
         try:
             annotation = eval(annotation, dict(names))
-        except Exception:
+        except Exception:  # text that is not Python raises anything: it is SQL
             return annotation
     return annotation
 
@@ -207,9 +206,9 @@ def checked(signature: Signature, *, aggregate: bool = False) -> Signature:
     return signature
 
 
-def fitting(function: Callable[..., Any], count: int, what: str) -> None:
+def fitting(function: Callable[..., object], count: int, what: str) -> None:
     """Refuses a function that cannot be called with so many arguments."""
-    keywords: dict[str, Any] = {"config": {}} if wants_config(function) else {}
+    keywords: dict[str, object] = {"config": {}} if wants_config(function) else {}
     try:
         inspect.signature(function).bind(*[None] * count, **keywords)
     except TypeError as error:

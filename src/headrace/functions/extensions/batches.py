@@ -1,4 +1,4 @@
-"""A user's scalar and table functions, called for whole batches of rows on executors.
+"""Calls user-defined scalar and table functions on batches of rows, on executors.
 
 A batch comes and goes as Arrow arrays; a function of single values is called in a loop here.
 """
@@ -15,7 +15,7 @@ from pyspark.sql import types as spark
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 
-from headrace.functions.declare import CallContext, Fallible
+from headrace.functions.declare.declaration import CallContext, Fallible
 from headrace.functions.extensions.calling import Body, reason, settings_of
 from headrace.functions.extensions.shipping import Shipped
 from headrace.functions.extensions.values import Convert, held, shown
@@ -57,7 +57,7 @@ class Batch(Shipped):
         self.arg_types = context.arg_types
         self.required = _required(body.takes_null, len(context.arg_types))
         self.returns = returns
-        self.keywords: dict[str, Any] = (
+        self.keywords: dict[str, object] = (
             {"config": settings_of(body.name, context.settings)} if body.wants_config else {}
         )
 
@@ -85,10 +85,10 @@ class RowBatch(Batch):
     """A function of single values."""
 
     def results(self, count: int, columns: Columns) -> Results:
-        rows: Iterable[tuple[Any, ...]] = (
+        rows: Iterable[tuple[object, ...]] = (
             zip(*map(_values, columns, self.arg_types), strict=True) if columns else [()] * count
         )
-        values: list[Any] = [None] * count
+        values: list[object] = [None] * count
         errors: list[str | None] = [None] * count
         call, hold, keywords, required = self.function, self.hold, self.keywords, self.required
         for at, row in enumerate(rows):
@@ -102,18 +102,18 @@ class RowBatch(Batch):
         return pa.array(_for_arrow(self.returns, values), self.arrow_type), errors
 
     # What a row without a required argument gives.
-    skipped: Any = None
+    skipped: object = None
 
-    def hold(self, value: Any) -> Any:
+    def hold(self, value: object) -> object:
         return held(self.returns, value)
 
 
 class TableBatch(RowBatch):
     """A table function: its rows are an array."""
 
-    skipped: Any = ()
+    skipped: object = ()
 
-    def hold(self, value: Any) -> Any:
+    def hold(self, value: object) -> object:
         if value is None:
             raise TypeError(
                 f"Table function {self.name} returned null. This is invalid. "
@@ -131,7 +131,7 @@ class ArrowBatch(Batch):
             if len(result) != count:
                 raise ValueError(f"expected {count} values, got {len(result)}")
             return result, [None] * count
-        except Exception as error:
+        except Exception as error:  # a user's code may raise anything
             if count == 1:
                 return pa.nulls(1, self.arrow_type), [reason(error)]
         # One row spoils the batch: find it, and keep the others.
@@ -156,14 +156,14 @@ class PandasBatch(ArrowBatch):
         return pa.Array.from_pandas(result, type=self.arrow_type)
 
 
-def _values(column: pa.Array, type_: SqlType) -> list[Any]:
+def _values(column: pa.Array, type_: SqlType) -> list[object]:
     """The column's values as Python's own."""
-    values: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
+    values: list[object] = column.to_pylist(maps_as_pydicts="lossy")
     convert = shown(type_)
     return values if convert is None else [_tried(convert, v) for v in values]
 
 
-def _tried(convert: Convert, value: Any) -> Any:
+def _tried(convert: Convert, value: object) -> object:
     # A date beyond Python's calendar is not there for the function.
     try:
         return convert(value)
@@ -171,7 +171,7 @@ def _tried(convert: Convert, value: Any) -> Any:
         return None
 
 
-def _for_arrow(type_: SqlType, values: list[Any]) -> list[Any]:
+def _for_arrow(type_: SqlType, values: list[object]) -> list[object]:
     """Arrow takes a map as the list of its entries."""
     if not any(isinstance(t, Map) for t in walk(type_)):
         return values
@@ -191,7 +191,7 @@ def _with_entries(type_: SqlType, value: Any) -> Any:
     return value
 
 
-def _series(column: pa.Array) -> Any:
+def _series(column: pa.Array) -> object:
     """The column for pandas; integers and booleans keep their type although there are nulls."""
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""How a user's functions are run: scalar and table functions by batches, aggregates by steps."""
+"""Runs user-defined functions: scalar and table functions on batches, aggregates as steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from headrace.functions.declare import CallContext, Fallible, SparkForm
+from headrace.functions.declare.declaration import CallContext, Fallible, SparkForm
 from headrace.functions.extensions.shipping import Extension, Shipped
 from headrace.functions.extensions.values import Convert, held, shown
 from headrace.model.representation import spark_type
@@ -28,7 +28,7 @@ class Body:
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Callable[..., object]
     takes_null: tuple[bool, ...]
     wants_config: bool
     extension: Extension | None
@@ -87,37 +87,36 @@ class UserSteps(Shipped):
         self.name = name
         self.aggregate = aggregate
         self.returns = returns
-        self.intermediate = returns
-        self.initialize: Callable[[], Any] = aggregate.initialize
-        self.add: Callable[..., Any] = aggregate.add
-        self.undo: Callable[..., Any] | None = getattr(aggregate, "undo", None)
+        self.initialize: Callable[[], object] = aggregate.initialize
+        self.add: Callable[..., object] = aggregate.add
+        self.undo: Callable[..., object] | None = getattr(aggregate, "undo", None)
         converts = tuple(map(shown, arg_types))
         if any(converts):
             self.add = Converting(self.add, converts)
             self.undo = Converting(self.undo, converts) if self.undo else None
 
-    def merge(self, left: Any, right: Any) -> Any:
+    def merge(self, left: object, right: object) -> object:
         try:
             return self.aggregate.merge(left, right)
-        except Exception:
+        except Exception:  # a user's code may raise anything: the query goes on
             _LOG.exception("Function %s could not merge two states; one is lost", self.name)
             return left
 
-    def result(self, state: Any) -> Any:
+    def result(self, state: object) -> object:
         try:
             return held(self.returns, self.aggregate.result(state))
-        except Exception:
+        except Exception:  # a user's code may raise anything: the result is null
             _LOG.exception("Function %s has no valid result", self.name)
             return None
 
 
 @dataclass(frozen=True)
 class Converting:
-    """A step whose arguments are shown to the user's code in another way than rows hold them."""
+    """A step that converts its arguments for the user's code."""
 
-    step: Callable[..., Any]
+    step: Callable[..., object]
     converts: tuple[Convert | None, ...]
 
-    def __call__(self, state: Any, *args: Any) -> Any:
+    def __call__(self, state: object, *args: object) -> object:
         seen = (a if c is None else c(a) for a, c in zip(args, self.converts, strict=False))
         return self.step(state, *seen)

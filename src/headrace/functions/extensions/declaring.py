@@ -1,4 +1,4 @@
-"""`@udf`, `@udaf` and `@udtf`: a user's Python becomes declarations of functions."""
+"""The decorators `@udf`, `@udaf` and `@udtf`, which declare user-defined functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headrace.functions.declare import (
+from headrace.functions.declare.declaration import (
     CallContext,
     Category,
     Function,
@@ -19,6 +19,7 @@ from headrace.functions.declare import (
     Steps,
     StepsFactory,
 )
+from headrace.functions.declare.signatures import Signature
 from headrace.functions.extensions.annotations import (
     DeclarationError,
     annotated,
@@ -39,7 +40,6 @@ from headrace.functions.extensions.calling import (
     table_form,
 )
 from headrace.functions.extensions.shipping import Extension
-from headrace.functions.signatures import Signature
 from headrace.model.errors import StatementError
 
 _VECTORIZED = (None, "arrow", "pandas")
@@ -74,7 +74,7 @@ def collecting(extension: Extension | None = None) -> Iterator[list[Function]]:
 
 @dataclass(frozen=True)
 class _About:
-    """What a decorator is told besides the types."""
+    """The arguments of a decorator besides the types."""
 
     name: str | None
     description: str | None
@@ -88,11 +88,11 @@ class _About:
             raise DeclarationError(f"'{name}' is not a name for a function")
         return name.upper()
 
-    def text(self, target: Any) -> str:
+    def text(self, target: object) -> str:
         own = inspect.cleandoc(target.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         return self.description or own
 
-    def declare(self, kind: FunctionKind, target: Any, overloads: Sequence[Overload]) -> None:
+    def declare(self, kind: FunctionKind, target: object, overloads: Sequence[Overload]) -> None:
         collected = _COLLECTED.get()
         if collected is not None:
             collected.functions.append(
@@ -118,7 +118,7 @@ class _About:
 
 
 def udf(
-    *signatures: Any,
+    *signatures: object,
     name: str | None = None,
     description: str | None = None,
     author: str = "",
@@ -137,7 +137,7 @@ def udf(
     about = _About(name, description, author, version, parameters or {})
     texts, bare = _parted(signatures)
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[..., object]) -> Callable[..., object]:
         if vectorized not in _VECTORIZED:
             raise DeclarationError(f"vectorized is 'arrow' or 'pandas', not '{vectorized}'")
         if vectorized and not texts:
@@ -155,7 +155,7 @@ def udf(
 
 
 def udtf(
-    *signatures: Any,
+    *signatures: object,
     name: str | None = None,
     description: str | None = None,
     author: str = "",
@@ -172,7 +172,7 @@ def udtf(
     about = _About(name, description, author, version, parameters or {})
     texts, bare = _parted(signatures)
 
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(function: Callable[..., object]) -> Callable[..., object]:
         form = table_form(_body(about.sql_name(function), function, nulls))
         overloads = [
             Overload(signature, form, description=about.text(function))
@@ -185,7 +185,7 @@ def udtf(
 
 
 def udaf(
-    *signatures: Any,
+    *signatures: object,
     name: str | None = None,
     description: str | None = None,
     author: str = "",
@@ -200,7 +200,7 @@ def udaf(
     about = _About(name, description, author, version, parameters or {})
     texts, bare = _parted(signatures)
 
-    def declare(aggregate: type[Any]) -> type[Any]:
+    def declare(aggregate: type[object]) -> type[object]:
         sql_name = about.sql_name(aggregate)
         for step in ("initialize", "add", "merge", "result"):
             if not callable(getattr(aggregate, step, None)):
@@ -229,7 +229,7 @@ def _parted(signatures: tuple[Any, ...]) -> tuple[tuple[str, ...], Any]:
     return signatures, None
 
 
-def _body(name: str, function: Callable[..., Any], nulls: bool) -> Body:
+def _body(name: str, function: Callable[..., object], nulls: bool) -> Body:
     takes_null = () if nulls else tuple(p.nullable for p in parameters_of(function))
     return Body(name, function, takes_null, wants_config(function), _extension())
 
@@ -240,7 +240,7 @@ def _extension() -> Extension | None:
 
 
 def _signatures(
-    function: Callable[..., Any], texts: tuple[str, ...], *, rows: bool
+    function: Callable[..., object], texts: tuple[str, ...], *, rows: bool
 ) -> list[Signature]:
     if not texts:
         read = annotated(parameters_of(function), returned(function, rows=rows))
@@ -282,7 +282,7 @@ def _joined(columns: Signature, constants: Signature) -> Signature:
     return Signature(columns.parameters + constant, columns.returns)
 
 
-def _steps(name: str, aggregate: type[Any], signature: Signature) -> StepsFactory:
+def _steps(name: str, aggregate: type[object], signature: Signature) -> StepsFactory:
     configured = wants_config(aggregate)
     extension = _extension()
 
@@ -291,7 +291,7 @@ def _steps(name: str, aggregate: type[Any], signature: Signature) -> StepsFactor
         keywords = {"config": settings_of(name, context.settings)} if configured else {}
         try:
             made = aggregate(*constants, **keywords)
-        except Exception as error:
+        except Exception as error:  # a user's code may raise anything
             raise StatementError(f"Failed to make the aggregate {name}: {reason(error)}") from error
         return UserSteps(name, made, context.arg_types, context.return_type, extension)
 

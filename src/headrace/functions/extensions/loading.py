@@ -1,4 +1,4 @@
-"""Loads the files of `ksql.extension.dir`; one that fails is reported and the others work."""
+"""Loads the files of `ksql.extension.dir`; a file that fails is reported and skipped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.functions.declare import Function
+from headrace.functions.declare.declaration import Function
 from headrace.functions.extensions.annotations import DeclarationError
 from headrace.functions.extensions.calling import reason
 from headrace.functions.extensions.declaring import collecting
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadProblem:
-    """A file whose functions are not there, and why; `line` is where, if that is known."""
+    """A file that could not be loaded, and why; `line` is where, if known."""
 
     path: Path
     reason: str
@@ -52,7 +52,7 @@ def load_extensions(directory: str | Path, registry: Registry) -> list[LoadProbl
             with collecting(extension) as functions:
                 extension.load(stem)
             _register(_merged(functions, path), registry)
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # a user's file may raise anything
             problems.append(LoadProblem(Path(path), _reason(error), _line(error, path)))
     return problems
 

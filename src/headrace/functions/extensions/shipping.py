@@ -1,4 +1,4 @@
-"""How a user's modules get to where they run.
+"""Ships the modules of user-defined functions to executors.
 
 The files of the extension directory are the modules of one package that is loaded from their text.
 What is sent to an executor carries that text along; there the package is loaded once per process,
@@ -17,7 +17,6 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
 from pyspark import cloudpickle
 
@@ -81,7 +80,7 @@ class Shipped:
 
     extension: Extension | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         content = cloudpickle.dumps(self.__dict__)  # type: ignore[no-untyped-call]
         return _arrive, (self.extension, type(self), content)
 

@@ -1,4 +1,4 @@
-"""Values as a user's Python function sees them, and as rows hold them.
+"""Converts values between rows and user-defined functions.
 
 They are the same but for dates and times: rows hold them as integers, functions see `date`, `time`
 and `datetime` (of UTC, without a zone). Results are checked: a function that does not give what it
@@ -13,18 +13,17 @@ from datetime import UTC, date, datetime, time, timedelta
 from numbers import Integral, Real
 from typing import Any
 
-from headrace.model.types import Array, Decimal, Map, Primitive, SqlType, Struct, walk
+from headrace.model.types import EPOCH_DAY, Array, Decimal, Map, Primitive, SqlType, Struct, walk
 
 Convert = Callable[[Any], Any]
 
 _EPOCH = datetime(1970, 1, 1)
-_EPOCH_DAY = _EPOCH.toordinal()
 _BITS = {"INTEGER": 31, "BIGINT": 63}
 _EXACT = decimal.Context(prec=76, rounding=decimal.ROUND_HALF_UP)
 
 
 def shown(type_: SqlType) -> Convert | None:
-    """How a row's value is shown to a function; None where it is shown as it is."""
+    """The conversion of a row's value for a user's function; None where none is needed."""
     if not any(isinstance(t, Primitive) and t.name in _SHOWN for t in walk(type_)):
         return None
     return _Shown(type_)
@@ -34,7 +33,7 @@ class _Shown:
     def __init__(self, type_: SqlType) -> None:
         self.type = type_
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> object:
         return _show(self.type, value)
 
 
@@ -54,7 +53,7 @@ def _show(type_: SqlType, value: Any) -> Any:
 
 
 def _show_date(days: int) -> date:
-    return date.fromordinal(_EPOCH_DAY + days)
+    return date.fromordinal(EPOCH_DAY + days)
 
 
 def _show_time(milliseconds: int) -> time:
@@ -73,7 +72,7 @@ _SHOWN: dict[str, Convert] = {
 
 
 def held(type_: SqlType, value: Any) -> Any:
-    """What a function returned as a row holds it; TypeError or ValueError if it cannot."""
+    """Converts a function's result for a row; it raises TypeError or ValueError if it cannot."""
     if value is None:
         return None
     match type_:
@@ -101,7 +100,7 @@ def _held_struct(value: Any, fields: tuple[Any, ...]) -> dict[str, Any]:
     return {f.name: held(f.type, value.get(f.name)) for f in fields}
 
 
-def _held_decimal(value: Any, precision: int, scale: int) -> decimal.Decimal:
+def _held_decimal(value: object, precision: int, scale: int) -> decimal.Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
         raise _unexpected("a Decimal", value)
     exact = decimal.Decimal(repr(value)) if isinstance(value, float) else decimal.Decimal(value)
@@ -116,7 +115,7 @@ def _held_decimal(value: Any, precision: int, scale: int) -> decimal.Decimal:
 def _held_integer(name: str) -> Convert:
     limit = 1 << _BITS[name]
 
-    def hold(value: Any) -> int:
+    def hold(value: object) -> int:
         if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
             raise _unexpected("an int", value)
         whole = int(value)
@@ -127,7 +126,7 @@ def _held_integer(name: str) -> Convert:
     return hold
 
 
-def _held_double(value: Any) -> float:
+def _held_double(value: object) -> float:
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real | decimal.Decimal):
@@ -135,20 +134,20 @@ def _held_double(value: Any) -> float:
     return float(value)
 
 
-def _held_date(value: Any) -> int:
+def _held_date(value: object) -> int:
     if not isinstance(value, date):
         raise _unexpected("a date", value)
-    return value.toordinal() - _EPOCH_DAY
+    return value.toordinal() - EPOCH_DAY
 
 
-def _held_time(value: Any) -> int:
+def _held_time(value: object) -> int:
     if not isinstance(value, time):
         raise _unexpected("a time", value)
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     return seconds * 1000 + value.microsecond // 1000
 
 
-def _held_timestamp(value: Any) -> int:
+def _held_timestamp(value: object) -> int:
     if not isinstance(value, datetime):
         raise _unexpected("a datetime", value)
     moment: datetime = value
@@ -158,7 +157,7 @@ def _held_timestamp(value: Any) -> int:
 
 
 def _of_class(kind: type | tuple[type, ...], words: str) -> Convert:
-    def hold(value: Any) -> Any:
+    def hold(value: object) -> object:
         if not isinstance(value, kind):
             raise _unexpected(words, value)
         return value
@@ -166,13 +165,13 @@ def _of_class(kind: type | tuple[type, ...], words: str) -> Convert:
     return hold
 
 
-def _held_bytes(value: Any) -> bytes:
+def _held_bytes(value: object) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise _unexpected("bytes", value)
     return bytes(value)
 
 
-def _unexpected(words: str, value: Any) -> TypeError:
+def _unexpected(words: str, value: object) -> TypeError:
     return TypeError(f"expected {words}, got {type(value).__name__} {value!r}")
 
 

@@ -1,4 +1,4 @@
-"""The web page at `/`: a few plain files, and nothing from anywhere else.
+"""The web page at `/`: static files without external resources.
 
 Browsers get it; other clients are sent on from `/` to `/info`, as by ksqlDB. The page talks to the
 server through the REST API alone.
@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from headrace.server.failures import NOT_FOUND, ApiError
+from headrace.server.error_responses import NOT_FOUND, ApiError
 from headrace.sql.keywords import NON_RESERVED, RESERVED
 
 # The page may load from this server, talk to it, and do nothing else.

@@ -1,0 +1,1 @@
+"""Running queries: persistent and push queries, started, watched and restarted."""

@@ -1,0 +1,104 @@
+"""A client for the REST API of a Kafka Connect worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from headrace.model.errors import HeadraceError, UnavailableError
+from headrace.model.secrets import without_login
+from headrace.model.settings import Settings
+
+TIMEOUT_SECONDS = 5.0
+ATTEMPTS = 3
+BACKOFF_SECONDS = 0.1
+CONFLICT = 409
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A worker's response: `content` of a success, `error` of a refusal, with its status."""
+
+    status: int
+    content: Any = None
+    error: str | None = None
+
+
+class ConnectError(HeadraceError):
+    """A refusal of the Connect worker, under its own HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.error_code = status * 100
+
+
+class ConnectWorker:
+    """A Connect worker; requests are retried while it rebalances or fails, not if it refuses."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+
+    @staticmethod
+    def of(settings: Settings) -> ConnectWorker:
+        url = settings.text("ksql.connect.url")
+        if not url:
+            raise HeadraceError(
+                "Connector statements need a Kafka Connect worker, and none is configured. "
+                "Set 'ksql.connect.url' to the worker's REST address."
+            )
+        return ConnectWorker(url)
+
+    def connectors(self) -> Reply:
+        return self._ask("GET", "/connectors")
+
+    def plugins(self) -> Reply:
+        return self._ask("GET", "/connector-plugins")
+
+    def validate(self, plugin: str, config: Mapping[str, str]) -> Reply:
+        return self._ask("PUT", f"/connector-plugins/{quote(plugin)}/config/validate", config)
+
+    def create(self, name: str, config: Mapping[str, str]) -> Reply:
+        return self._ask("POST", "/connectors", {"name": name, "config": config})
+
+    def describe(self, name: str) -> Reply:
+        return self._ask("GET", f"/connectors/{quote(name)}")
+
+    def status(self, name: str) -> Reply:
+        return self._ask("GET", f"/connectors/{quote(name)}/status")
+
+    def topics(self, name: str) -> Reply:
+        return self._ask("GET", f"/connectors/{quote(name)}/topics")
+
+    def delete(self, name: str) -> Reply:
+        return self._ask("DELETE", f"/connectors/{quote(name)}")
+
+    def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer = httpx.request(method, self._url + path, json=body, timeout=TIMEOUT_SECONDS)
+            except httpx.HTTPError as e:
+                if attempt == ATTEMPTS:
+                    raise UnavailableError(
+                        f"Kafka Connect at {without_login(self._url)} does not answer: {e}"
+                    ) from e
+            else:
+                passing = answer.status_code == CONFLICT or answer.status_code >= 500
+                if not passing or attempt == ATTEMPTS:
+                    return _reply(answer)
+            time.sleep(BACKOFF_SECONDS * 2**attempt)
+        raise AssertionError("unreachable")
+
+
+def _reply(answer: httpx.Response) -> Reply:
+    if not answer.is_success:
+        return Reply(answer.status_code, error=answer.text)
+    try:
+        return Reply(answer.status_code, answer.json() if answer.content else None)
+    except ValueError:
+        return Reply(answer.status_code, error=f"not JSON: {answer.text}")

@@ -1,0 +1,1 @@
+"""Local copies of tables, and pull queries over them."""

@@ -1,0 +1,1 @@
+"""AVRO: records of a registered schema as rows and columns."""

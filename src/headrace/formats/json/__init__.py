@@ -1,0 +1,1 @@
+"""JSON and JSON_SR: rows in Python, columns in Spark."""

@@ -1,0 +1,1 @@
+"""The declaration of functions: names, signatures, descriptions, examples."""

@@ -1,0 +1,1 @@
+"""Scalar functions, by what they work on."""

@@ -1,0 +1,1 @@
+"""Dates and times: patterns, parsing, formatting, zones."""

@@ -1,0 +1,1 @@
+"""Kafka: clients, topics, records, and an embedded broker."""

@@ -1,0 +1,309 @@
+"""Topic administration: list, describe, create, change and delete topics, and their offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TypeVar
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, yet not re-exported
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConsumerGroupDescription,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+    TopicDescription,
+    TopicMetadata,
+)
+
+from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopicError
+
+T = TypeVar("T")
+
+# What a broker answers while a partition gets its leader.
+RETRIABLE = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.NOT_CONTROLLER,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic: the number of replicas of each of its partitions, by partition."""
+
+    name: str
+    replicas: tuple[int, ...]
+
+    @property
+    def partitions(self) -> int:
+        return len(self.replicas)
+
+    @property
+    def replication_factor(self) -> int:
+        return self.replicas[0] if self.replicas else 0
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """The settings of a topic to be created."""
+
+    name: str
+    partitions: int = 1
+    replicas: int = -1  # the broker's default
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class TopicAdmin:
+    """Changes and describes topics over one connection; safe to share between threads."""
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        return self._connection.admin()
+
+    def cluster_id(self) -> str:
+        """The id of the Kafka cluster; empty if it does not report one."""
+        with self._connection.reaching("*"):
+            metadata = self._client.list_topics(timeout=self._connection.timeout)
+        return metadata.cluster_id or ""
+
+    def topics(self, include_internal: bool = False) -> dict[str, Topic]:
+        """All topics by name; Kafka's own (`__consumer_offsets`, …) only on request."""
+        with self._connection.reaching("*"):
+            metadata = self._client.list_topics(timeout=self._connection.timeout)
+        return {
+            name: Topic(name, _replicas(topic))
+            for name, topic in sorted(metadata.topics.items())
+            if include_internal or not name.startswith("__")
+        }
+
+    def describe(self, name: str) -> Topic:
+        found = self._describe(name)
+        return Topic(name, tuple(len(partition.replicas) for partition in found.partitions))
+
+    def identify(self, names: Sequence[str]) -> dict[str, tuple[str, Topic]]:
+        """Topics with their ids, which tell one from another that had its name before; without
+        those that are not there."""
+        if not names:
+            return {}
+        found = {}
+        for name, future in self._client.describe_topics(TopicCollection(list(names))).items():
+            try:
+                with self._connection.reaching(name):
+                    told: TopicDescription = future.result(self._connection.timeout)
+            except UnknownTopicError:
+                continue
+            replicas = tuple(len(partition.replicas) for partition in told.partitions)
+            found[name] = (str(told.topic_id), Topic(name, replicas))
+        return found
+
+    def exists(self, name: str, timeout: float | None = None) -> bool:
+        """`timeout`: how long to wait at most, if not as long as for anything else."""
+        try:
+            self._describe(name, timeout)
+        except UnknownTopicError:
+            return False
+        return True
+
+    def create(self, spec: TopicSpec) -> None:
+        new = _new_topic(spec)
+        self._finish(spec.name, lambda: self._client.create_topics([new])[spec.name])
+        self._await_leaders(spec.name)
+
+    def ensure(self, spec: TopicSpec) -> None:
+        """Creates the topic if it does not exist."""
+        if not self.exists(spec.name):
+            try:
+                self.create(spec)
+                return
+            except TopicExistsError:  # somebody was faster
+                pass
+        self._await_leaders(spec.name)
+
+    def create_all(self, specs: Sequence[TopicSpec]) -> None:
+        """Many topics in one request, which takes little longer than one."""
+        futures = self._client.create_topics([_new_topic(spec) for spec in specs])
+        for name, future in futures.items():
+            with self._connection.reaching(name):
+                future.result(self._connection.timeout)
+        for spec in specs:
+            self._await_leaders(spec.name)
+
+    def delete(self, name: str) -> None:
+        self._finish(name, lambda: self._client.delete_topics([name])[name])
+        self._await_end_of(name)
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Many topics in one request."""
+        for name, future in self._client.delete_topics(list(names)).items():
+            with self._connection.reaching(name):
+                future.result(self._connection.timeout)
+        for name in names:
+            self._await_end_of(name)
+
+    def add_partitions(self, name: str, total: int) -> None:
+        grown = NewPartitions(name, total)
+        self._finish(name, lambda: self._client.create_partitions([grown])[name])
+        self._await(lambda: self.describe(name).partitions >= total)
+
+    def configs(self, name: str) -> dict[str, str]:
+        """The topic's settings, defaults included (`cleanup.policy`, `retention.ms`, …)."""
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        entries = self._finish(name, lambda: self._client.describe_configs([resource])[resource])
+        return {key: entry.value for key, entry in entries.items() if entry.value is not None}
+
+    def set_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in configs.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        self._finish(name, lambda: self._client.incremental_alter_configs([resource])[resource])
+        self._await(lambda: configs.items() <= self.configs(name).items())
+
+    def begin_offsets(self, name: str) -> dict[int, int]:
+        """By partition, the offset of the oldest record that is still there."""
+        return self._offsets(name, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+    def end_offsets(self, name: str) -> dict[int, int]:
+        """By partition, the offset that the next record will get."""
+        return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+    def id(self, name: str) -> str:
+        """What tells a topic from another one that had its name before."""
+        return str(self._describe(name).topic_id)
+
+    def groups(self) -> list[str]:
+        """The names of the consumer groups that the broker knows."""
+        listing = self._finish("*", lambda: self._client.list_consumer_groups())
+        return sorted(group.group_id for group in listing.valid)
+
+    def group_offsets(self, group: str) -> list[int]:
+        """The offsets that a consumer group has committed, of all partitions."""
+        request = [ConsumerGroupTopicPartitions(group)]
+        found = self._finish(
+            group,
+            lambda: self._client.list_consumer_group_offsets(request, require_stable=True)[group],
+        )
+        return [p.offset for p in found.topic_partitions or () if p.offset >= 0]
+
+    def readers(self) -> dict[str, dict[str, int]]:
+        """By topic, the consumer groups that read it, and how many consumers each has there."""
+        readers: dict[str, dict[str, int]] = {}
+        for group in self.groups():
+            described = self._finish(group, partial(self._describe_group, group))
+            for member in described.members:
+                for partition in member.assignment.topic_partitions:
+                    by_group = readers.setdefault(partition.topic, {})
+                    by_group[group] = by_group.get(group, 0) + 1
+        return readers
+
+    def _describe_group(self, name: str) -> Future[ConsumerGroupDescription]:
+        found: Future[ConsumerGroupDescription] = self._client.describe_consumer_groups([name])[
+            name
+        ]
+        return found
+
+    def _offsets(self, name: str, spec: OffsetSpec) -> dict[int, int]:
+        partitions = range(self.describe(name).partitions)
+        request = {TopicPartition(name, partition): spec for partition in partitions}
+        if not request:
+            return {}
+        return self._retried(name, lambda: self._list_offsets(request))
+
+    def _list_offsets(self, request: dict[TopicPartition, OffsetSpec]) -> dict[int, int]:
+        futures = self._client.list_offsets(
+            request,
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=self._connection.timeout,
+        )
+        return {
+            partition.partition: future.result(self._connection.timeout).offset
+            for partition, future in futures.items()
+        }
+
+    def _finish(self, name: str, call: Callable[[], Future[T]]) -> T:
+        return self._retried(name, lambda: call().result(self._connection.timeout))
+
+    def _retried(self, name: str, call: Callable[[], T]) -> T:
+        """The call's result; asks again while a leader is being elected or settles in."""
+        deadline = time.monotonic() + self._connection.timeout
+        with self._connection.reaching(name):
+            while True:
+                try:
+                    return call()
+                except KafkaException as failure:
+                    retriable = failure.args[0].code() in RETRIABLE
+                    if not retriable or time.monotonic() > deadline:
+                        raise
+                time.sleep(0.02)
+
+    def _describe(self, name: str, timeout: float | None = None) -> TopicDescription:
+        # Not by `list_topics(name)`: that has a broker which creates topics on sight create it.
+        wanted = TopicCollection([name])
+        seconds = self._connection.timeout if timeout is None else timeout
+        found: TopicDescription = self._finish(
+            name,
+            lambda: self._client.describe_topics(wanted, request_timeout=seconds)[name],
+        )
+        return found
+
+    def _await_leaders(self, name: str) -> None:
+        """Waits until a new topic can be written and read; creation is acknowledged before."""
+        deadline = time.monotonic() + self._connection.timeout
+        while True:
+            try:
+                self.begin_offsets(name)
+                return
+            except UnknownTopicError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.02)
+
+    def _await_end_of(self, name: str) -> None:
+        """Waits until a deleted topic is no longer seen.
+
+        Who makes one of the same name would take it for a topic that is there.
+        """
+        self._await(lambda: not self.exists(name))
+
+    def _await(self, seen: Callable[[], bool]) -> None:
+        """Waits until a change is seen: Kafka acknowledges it before its brokers know of it."""
+        deadline = time.monotonic() + self._connection.timeout
+        while not seen() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def _new_topic(spec: TopicSpec) -> NewTopic:
+    return NewTopic(
+        spec.name,
+        num_partitions=spec.partitions,
+        replication_factor=spec.replicas,
+        config=dict(spec.configs),
+    )
+
+
+def _replicas(metadata: TopicMetadata) -> tuple[int, ...]:
+    return tuple(len(p.replicas) for _, p in sorted(metadata.partitions.items()))

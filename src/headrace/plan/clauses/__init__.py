@@ -1,0 +1,1 @@
+"""The clauses of a query, each planned by its own module."""

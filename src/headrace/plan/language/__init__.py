@@ -1,0 +1,1 @@
+"""Names, types and expressions: from syntax trees to bound, typed expressions."""

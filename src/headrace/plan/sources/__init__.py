@@ -1,0 +1,1 @@
+"""Sources and sinks: WITH properties, formats, wrapping, CREATE STREAM and CREATE TABLE."""

@@ -1,0 +1,1 @@
+"""The embedded schema registry with Confluent's REST API, and a client for any registry."""

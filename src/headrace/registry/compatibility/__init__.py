@@ -1,0 +1,1 @@
+"""Compatibility checks between schemas, one module for each schema language."""

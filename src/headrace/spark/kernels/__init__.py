@@ -1,4 +1,0 @@
-"""Stateful steps as plain Python state machines, one bucket of keys at a time.
-
-Each module is one kernel with exactly Kafka Streams' semantics; `headrace.spark.bucket` runs them.
-"""

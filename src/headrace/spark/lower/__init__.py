@@ -1,0 +1,1 @@
+"""Plan nodes and expressions as DataFrame programs."""

@@ -1,0 +1,1 @@
+"""What every row of a pipeline carries, and how records are decoded."""

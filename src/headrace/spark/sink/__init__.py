@@ -1,0 +1,1 @@
+"""Where rows go: to Kafka, in transactions or not, and to clients."""

@@ -1,0 +1,1 @@
+"""State of kernels: buckets, their log, and how rows travel to them."""

@@ -1,1 +1,0 @@
-"""Kafka as Headrace uses it: the client side, an embedded broker, an embedded schema registry."""

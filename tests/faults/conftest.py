@@ -1,5 +1,0 @@
-import sys
-from pathlib import Path
-
-# The scene, the queries and the server's process are those of the end-to-end tests.
-sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))

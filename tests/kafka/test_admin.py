@@ -1,0 +1,108 @@
+"""Topics on a real broker."""
+
+from __future__ import annotations
+
+import time
+import uuid
+
+import pytest
+
+from headrace.kafka.admin import Topic, TopicAdmin, TopicSpec
+from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopicError
+from headrace.kafka.ports import free_port
+from headrace.kafka.records import NewRecord, RecordWriter
+from headrace.model.errors import HeadraceError, UnavailableError
+
+
+@pytest.mark.heavy
+def test_a_topic_from_creation_to_deletion(admin: TopicAdmin) -> None:
+    name = f"shipments-{uuid.uuid4()}"
+    assert not admin.exists(name)
+    configs = {"cleanup.policy": "compact", "retention.ms": "1234567"}
+    admin.create(TopicSpec(name, partitions=2, replicas=1, configs=configs))
+
+    assert admin.exists(name)
+    assert admin.describe(name) == Topic(name, (1, 1)) == admin.topics()[name]
+    assert configs.items() <= admin.configs(name).items()
+    admin.set_configs(name, {"retention.ms": "7"})
+    assert admin.configs(name)["retention.ms"] == "7"
+    assert admin.configs(name)["cleanup.policy"] == "compact"
+    admin.add_partitions(name, 3)
+    assert admin.describe(name).partitions == 3
+    with pytest.raises(TopicExistsError, match=f"Topic '{name}' already exists"):
+        admin.create(TopicSpec(name))
+
+    admin.delete(name)
+    assert name not in admin.topics()
+    with pytest.raises(UnknownTopicError, match=f"Topic '{name}' does not exist"):
+        admin.describe(name)
+    with pytest.raises(UnknownTopicError):
+        admin.delete(name)
+
+
+@pytest.mark.heavy
+def test_a_topic_of_the_same_name_is_a_new_one(admin: TopicAdmin, writer: RecordWriter) -> None:
+    name = f"again-{uuid.uuid4()}"
+    known = set()
+    for _ in range(20):
+        admin.ensure(TopicSpec(name))
+        known.add(admin.id(name))
+        writer.write(NewRecord(name, value=b"x"))
+        assert admin.end_offsets(name) == {0: 1}
+        admin.delete(name)
+    assert len(known) == 20
+
+
+def test_a_deleted_topic_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka acknowledges a deletion before every broker knows of it."""
+    admin = TopicAdmin(KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}))
+    deleted: list[str] = []
+    still_seen = [True, True, False, True, False]
+    monkeypatch.setattr(admin, "_finish", lambda name, call: deleted.append(name))
+    monkeypatch.setattr(admin, "exists", lambda name: still_seen.pop(0))
+    admin.delete("going")
+    assert (deleted, still_seen) == (["going"], [True, False])
+    admin.delete("gone")
+    assert (deleted, still_seen) == (["going", "gone"], [])
+
+
+def test_changed_configs_and_added_partitions_are_waited_for_until_they_are_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admin = TopicAdmin(KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}))
+    monkeypatch.setattr(admin, "_finish", lambda name, call: None)
+    retention, partitions = ["9", "9", "7"], [2, 2, 3]
+    monkeypatch.setattr(admin, "configs", lambda name: {"retention.ms": retention.pop(0), "a": "b"})
+    monkeypatch.setattr(admin, "describe", lambda name: Topic(name, (1,) * partitions.pop(0)))
+    admin.set_configs("changed", {"retention.ms": "7"})
+    admin.add_partitions("grown", 3)
+    assert (retention, partitions) == ([], [])
+
+
+@pytest.mark.heavy
+def test_offsets(admin: TopicAdmin, writer: RecordWriter, topic: str) -> None:
+    assert admin.begin_offsets(topic) == admin.end_offsets(topic) == {0: 0, 1: 0, 2: 0}
+    for timestamp in (1000, 2000, 3000):
+        writer.write(NewRecord(topic, partition=1, timestamp=timestamp))
+    assert admin.end_offsets(topic) == {0: 0, 1: 3, 2: 0}
+
+
+@pytest.mark.heavy
+def test_a_topic_that_kafka_refuses(admin: TopicAdmin) -> None:
+    with pytest.raises(HeadraceError, match="Kafka refused the request about 'no spaces'"):
+        admin.create(TopicSpec("no spaces"))
+    with pytest.raises(HeadraceError, match="eplication"):
+        admin.create(TopicSpec(f"t{uuid.uuid4()}", replicas=7))
+
+
+def test_no_broker() -> None:
+    port = free_port()
+    connection = KafkaConnection({"bootstrap.servers": f"127.0.0.1:{port}"}, timeout=0.5)
+    started = time.monotonic()
+    with pytest.raises(UnavailableError, match=f"Kafka at 127.0.0.1:{port} does not answer: "):
+        TopicAdmin(connection).topics()
+    with pytest.raises(UnavailableError):
+        TopicAdmin(connection).describe("t")
+    with pytest.raises(UnavailableError):
+        RecordWriter(connection).write(NewRecord("t", value=b""))
+    assert time.monotonic() - started < 10
