@@ -16,6 +16,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +32,13 @@ def chosen_seed() -> int:
 
 def run(arguments: Sequence[str]) -> int:
     """One part in a process of its own, and what failed there in a second one."""
+    began = time.monotonic()
+    status = _run_twice(arguments)
+    print(f"{' '.join(arguments)} took {time.monotonic() - began:.0f} s", flush=True)
+    return status
+
+
+def _run_twice(arguments: Sequence[str]) -> int:
     seed = str(chosen_seed())
     print(f"Tests on real Kafka and Spark, SEED={seed}: {' '.join(arguments)}", flush=True)
     with tempfile.TemporaryDirectory() as cache:
