@@ -99,7 +99,8 @@ def _tests(file: Path) -> set[str]:
 
 def _pytest(arguments: Sequence[str], seed: str, cache: str) -> int:
     """Prints a line for each test, and only whole lines: another part may run beside this one."""
-    command = [sys.executable, "-m", "pytest", "-v", "-m", "heavy", "-o", f"cache_dir={cache}"]
+    command = [sys.executable, "-m", "pytest", "-v", "-m", "heavy"]
+    command += ["-o", f"cache_dir={cache}", "--durations=10"]
     with subprocess.Popen(
         [*command, *arguments], env={**os.environ, "SEED": seed}, stdout=subprocess.PIPE, text=True
     ) as running:

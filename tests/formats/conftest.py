@@ -11,7 +11,7 @@ def spark():
     from pyspark.sql import SparkSession
 
     from headrace.kafka.jars import ensure_jars
-    from headrace.spark.runtime.java import java_jar
+    from headrace.spark.runtime.java import java_jar, register
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
@@ -19,7 +19,7 @@ def spark():
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.extraClassPath", str(java_jar()))  # for who comes after
+        .config("spark.driver.extraClassPath", str(java_jar()))
         .config("spark.jars", ",".join(map(str, ensure_jars().spark)))
         .config("spark.sql.ansi.enabled", "false")
         .config("spark.sql.caseSensitive", "true")
@@ -28,5 +28,6 @@ def spark():
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    register(session)
     yield session
     session.stop()

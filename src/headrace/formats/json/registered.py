@@ -28,7 +28,7 @@ from headrace.formats.columns import NativeFirst, with_entries
 from headrace.formats.connect import Reader, Shape
 from headrace.formats.json import schema as json_schema
 from headrace.formats.json import text as jackson
-from headrace.formats.json.columns import JsonParser, json_text
+from headrace.formats.json.columns import decode_json, decoded_value, json_text
 from headrace.formats.json.format import Writer, check_map_keys, node_text
 from headrace.formats.wire_format import (
     Decode,
@@ -366,12 +366,11 @@ class JsonSrColumns(NativeFirst):
     """As JSON, where the writer's schema says of each column what JSON would make of it."""
 
     def attempt(self, data: SparkColumn) -> SparkColumn:
-        return self._parser().attempt(payload_column(data).cast("string"))
+        return decode_json(self._parsed(), payload_column(data), any_case=False)
 
     def settle(self, attempt: SparkColumn, data: SparkColumn) -> tuple[SparkColumn, SparkColumn]:
         layout = self.layout
-        text = payload_column(data).cast("string")
-        parsed, unsure = self._parser().settle(attempt, text)
+        parsed = decoded_value(self._parsed(), attempt)
         value = parsed.cast(spark_type(layout.type))  # the names that the columns have
         start = F.substring(data, 1, 5)
         sure = F.lit(False)
@@ -379,12 +378,11 @@ class JsonSrColumns(NativeFirst):
             nulls = _required_nulls(layout.type, shape, value)
             sure |= (start == header_column(id_)) & ~reduce(or_, nulls, F.lit(False))
         row = value if layout.wrapped else F.struct(value.alias(layout.columns[0].name))
-        return row, unsure | ~sure
+        return row, attempt.isNull() | ~sure
 
-    def _parser(self) -> JsonParser:
+    def _parsed(self) -> SqlType:
         writers = self._native_writers()
-        type_ = _payload_type(self.layout.type, writers[0][1]) if writers else self.layout.type
-        return JsonParser(type_, any_case=False)
+        return _payload_type(self.layout.type, writers[0][1]) if writers else self.layout.type
 
     def encode(self, row: SparkColumn) -> Fallible:
         layout = self.layout

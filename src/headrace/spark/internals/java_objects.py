@@ -28,6 +28,12 @@ def java_query(query: StreamingQuery) -> JavaObject:
     return query._jsq
 
 
+def register_expression(spark: SparkSession, name: str, builder: JavaObject) -> None:
+    """Makes a SQL function known that `builder`, a Java function, turns into an expression."""
+    registry = java_session(spark).sessionState().functionRegistry()
+    registry.createOrReplaceTempFunction(name, builder, "built-in")
+
+
 def field(of: JavaObject, kind: str, name: str) -> JavaObject:
     """A field, as Java's reflection has it, of an object's class or one above it, called `kind`."""
     declaring = of.getClass()

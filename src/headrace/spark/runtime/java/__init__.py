@@ -1,4 +1,5 @@
-"""What needs Java: regular expressions of users in bounds, and files that Spark forgets to close.
+"""What needs Java: regular expressions of users in bounds, records in JSON, and files that Spark
+forgets to close.
 
 Java's regular expressions go back over a text as often as it takes, and nothing interrupts them:
 one record could hold a core for ever (docs/design/0005-regular-expressions.md).
@@ -11,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, BooleanType, DataType, StringType, StructType
 
+from headrace.formats.json.columns import JSON_FUNCTION
 from headrace.functions.bounded import (
     BOUNDED_EXTRACT,
     BOUNDED_EXTRACT_ALL,
@@ -19,7 +21,7 @@ from headrace.functions.bounded import (
     BOUNDED_SPLIT,
 )
 from headrace.spark.compiled import compiled_jar
-from headrace.spark.internals.java_objects import java_session, jvm_of
+from headrace.spark.internals.java_objects import java_session, jvm_of, register_expression
 
 # For `java.nio.channels.spi.SelectorProvider`, of the driver.
 SELECTORS = "headrace.SweptSelectors"
@@ -49,3 +51,4 @@ def register(session: SparkSession) -> None:
     for name, (kind, type_) in _FUNCTIONS.items():
         java_type = jvm.org.apache.spark.sql.types.DataType.fromJson(type_.json())
         functions.register(name, getattr(jvm.headrace, kind)(), java_type)
+    register_expression(session, JSON_FUNCTION, jvm.headrace.JsonFunction())
