@@ -332,7 +332,7 @@ def _quoted(name: str) -> str:
 
 @changes(ast.TerminateQuery, ast.PauseQuery, ast.ResumeQuery)
 def _control(statement: ast.QueryControl, catalog: Catalog, intent: Intent) -> Change:
-    name = statement.verb.lower()
+    name = statement.title.lower()
     if statement.query_id is None:
         ids = tuple(catalog.queries)
         command = CommandId(name, "all", "execute")
