@@ -50,6 +50,11 @@ def test_every_part_of_the_tree_prints_itself() -> None:
     assert {kind for kind in concrete(ast.Node) if kind.sql is ast.Node.sql} == set()
 
 
+def test_no_two_statements_begin_with_the_same_words() -> None:
+    with pytest.raises(ValueError, match="Two statements begin with SHOW TYPES"):
+        begins("SHOW TYPES")(ast.ListStreams)
+
+
 def test_a_new_statement_needs_a_class_and_a_handler(monkeypatch) -> None:
     _use_a_new_statement(monkeypatch)
     monkeypatch.undo()
@@ -57,7 +62,9 @@ def test_a_new_statement_needs_a_class_and_a_handler(monkeypatch) -> None:
 
 
 def _use_a_new_statement(monkeypatch) -> None:
-    monkeypatch.setitem(STATEMENTS, ("SHOW", "SCHEMA"), ast.Statement)  # taken away again
+    words = ("SHOW", "SCHEMA")
+    monkeypatch.setitem(STATEMENTS, words, ast.Statement)  # so that it is taken away again
+    del STATEMENTS[words]
 
     @begins("SHOW SCHEMA")
     @dataclass(frozen=True)

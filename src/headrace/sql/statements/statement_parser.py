@@ -41,8 +41,10 @@ def begins(*starts: str, table: Table = STATEMENTS) -> Callable[[K], K]:
     """Declares the words with which statements of a class begin; the first are its title."""
 
     def declare(kind: K) -> K:
+        for start in starts:
+            if table.setdefault(tuple(start.split()), kind) is not kind:
+                raise ValueError(f"Two statements begin with {start}")
         kind.title = starts[0]
-        table.update((tuple(start.split()), kind) for start in starts)
         return kind
 
     return declare
