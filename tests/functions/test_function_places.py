@@ -27,7 +27,7 @@ SPELLING = "functions/registry.py"
 ASKED = {
     "CONCAT": {"sql/expression_parser.py"},  # ||
     "CONVERT_TZ": {"plan/language/binder.py"},  # AT TIME ZONE
-    "COUNT": {"sql/ast/expressions.py"},  # COUNT(*)
+    "COUNT": {"sql/tree/expressions.py"},  # COUNT(*)
     "STRINGTOTIMESTAMP": {"spark/lower/stateless.py"},  # the property TIMESTAMP_FORMAT
     "FILTER": {"plan/nodes.py"},  # a step of EXPLAIN
 }

@@ -25,7 +25,6 @@ READ_TWICE = {
     "processing.guarantee",
     "ksql.persistence.wrap.single.values",  # a command keeps them as they were
     "ksql.persistence.wrap.single.keys",
-    "ksql.internal.topic.replicas",
     "ksql.query.pull.max.staleness.ms",
     "ksql.max.push.queries",
     "ksql.queries.file",
@@ -47,14 +46,6 @@ def test_those_that_are_read_twice_are() -> None:
     assert found == READ_TWICE
 
 
-# They are documented to do something, and nobody reads them: ksqlDB's names, without effect so far.
-WITHOUT_EFFECT = {
-    "ksql.cast.strings.preserve.nulls",
-    "ksql.create.or.replace.enabled",
-    "ksql.internal.topic.min.insync.replicas",
-}
-
-
 def test_those_that_nobody_reads_say_so() -> None:
     unread = {
         name
@@ -62,7 +53,7 @@ def test_those_that_nobody_reads_say_so() -> None:
         if not _readers(name) and not _readers(name.removeprefix("ksql.streams."))
     }
     silent = {n for n in unread if not SETTINGS[n].doc.startswith("Accepted for compatibility")}
-    assert silent - DECLARED_ELSEWHERE == WITHOUT_EFFECT
+    assert silent == DECLARED_ELSEWHERE
 
 
 def _readers(name: str) -> set[str]:

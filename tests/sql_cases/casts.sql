@@ -172,3 +172,37 @@ CREATE STREAM converted AS SELECT id, CAST(seal AS STRING) AS s FROM seals;
 --@expected.message: Cast of ARRAY<BOOLEAN> to ARRAY<INTEGER> is not supported
 CREATE STREAM flags (id STRING KEY, f ARRAY<BOOLEAN>) WITH (kafka_topic='flags', value_format='JSON');
 CREATE STREAM converted AS SELECT id, CAST(f AS ARRAY<INT>) AS n FROM flags;
+
+--@test: a null may become the text null, but for decimals and times
+CREATE STREAM nulls (id STRING KEY, b BOOLEAN, i INT, l BIGINT, d DOUBLE, a ARRAY<INT>, m MAP<STRING, INT>,
+  s STRUCT<i INT>, e DECIMAL(4, 2), t TIMESTAMP, x STRING)
+  WITH (kafka_topic='nulls', value_format='JSON');
+SET 'ksql.cast.strings.preserve.nulls' = 'false';
+CREATE STREAM texts AS
+  SELECT id, CAST(b AS STRING) AS b, CAST(i AS STRING) AS i, CAST(l AS STRING) AS l, CAST(d AS STRING) AS d,
+    CAST(a AS STRING) AS a, CAST(m AS STRING) AS m, CAST(s AS STRING) AS s, CAST(e AS STRING) AS e,
+    CAST(t AS STRING) AS t, CAST(x AS STRING) AS x, CAST(NULL AS STRING) AS n
+  FROM nulls;
+INSERT INTO nulls (id) VALUES ('1');
+INSERT INTO nulls VALUES ('2', true, 1, 2, 3.0, ARRAY[4], MAP('k' := 5), STRUCT(i := 6), 7.00, '1970-01-01T00:00:00.000', 'x');
+ASSERT VALUES texts VALUES ('1', 'null', 'null', 'null', 'null', 'null', 'null', 'null', NULL, NULL, NULL, NULL);
+ASSERT VALUES texts VALUES ('2', 'true', '1', '2', '3.0', '[4]', '{k=5}', 'Struct{I=6}', '7.00',
+  '1970-01-01T00:00:00.000', 'x', NULL);
+
+--@test: a null inside of an array, a map or a struct may become the text null
+CREATE STREAM nulls (id STRING KEY, a ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<i INT>)
+  WITH (kafka_topic='nulls', value_format='JSON');
+CREATE STREAM kept AS
+  SELECT id, CAST(a AS ARRAY<STRING>) AS a, CAST(m AS MAP<STRING, STRING>) AS m, CAST(s AS STRUCT<i STRING>) AS s
+  FROM nulls;
+SET 'ksql.cast.strings.preserve.nulls' = 'false';
+CREATE STREAM texts AS
+  SELECT id, CAST(a AS ARRAY<STRING>) AS a, CAST(m AS MAP<STRING, STRING>) AS m, CAST(s AS STRUCT<i STRING>) AS s
+  FROM nulls;
+UNSET 'ksql.cast.strings.preserve.nulls';
+INSERT INTO nulls VALUES ('1', ARRAY[1, NULL], MAP('k' := CAST(NULL AS INT)), STRUCT(i := CAST(NULL AS INT)));
+INSERT INTO nulls (id) VALUES ('2');
+ASSERT VALUES kept VALUES ('1', ARRAY['1', NULL], MAP('k' := CAST(NULL AS STRING)), STRUCT(i := CAST(NULL AS STRING)));
+ASSERT VALUES kept VALUES ('2', NULL, NULL, NULL);
+ASSERT VALUES texts VALUES ('1', ARRAY['1', 'null'], MAP('k' := 'null'), STRUCT(i := 'null'));
+ASSERT VALUES texts VALUES ('2', NULL, NULL, NULL);

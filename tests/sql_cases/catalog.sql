@@ -87,6 +87,14 @@ CREATE STREAM orders (id STRING KEY, item STRING, quantity INT) WITH (kafka_topi
 CREATE STREAM copies AS SELECT id, item, quantity FROM orders;
 CREATE OR REPLACE STREAM copies AS SELECT id, quantity FROM orders;
 
+--@test: CREATE OR REPLACE may be forbidden to replace a query
+--@expected.error: KsqlException
+--@expected.message: Cannot add stream 'COPIES': A stream with the same name already exists
+CREATE STREAM orders (id STRING KEY, item STRING, quantity INT) WITH (kafka_topic='orders', value_format='JSON');
+CREATE STREAM copies AS SELECT id, item FROM orders;
+SET 'ksql.create.or.replace.enabled' = 'false';
+CREATE OR REPLACE STREAM copies AS SELECT id, item, quantity FROM orders;
+
 --@test: IF NOT EXISTS leaves what is there
 CREATE STREAM orders (id STRING KEY, item STRING) WITH (kafka_topic='orders', value_format='JSON');
 CREATE STREAM IF NOT EXISTS orders (id STRING KEY, other INT) WITH (kafka_topic='elsewhere', value_format='DELIMITED');

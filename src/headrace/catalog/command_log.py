@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
-from headrace.kafka.admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin import ONE_REPLICA, Replication, TopicAdmin
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import (
     NewRecord,
@@ -136,15 +136,20 @@ class OutcomeUnknownError(UnavailableError):
 class CommandLog:
     """Appends and replays commands; the topic has one partition and unlimited retention."""
 
-    def __init__(self, connection: KafkaConnection, service_id: str, replicas: int = 1) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        service_id: str,
+        replication: Replication = ONE_REPLICA,
+    ) -> None:
         self.topic = topic_name(service_id)
         self._connection = connection
-        self._replicas = replicas
+        self._replication = replication
         self._writer: RecordWriter | None = None
 
     def open(self) -> None:
         keep = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-        TopicAdmin(self._connection).ensure(TopicSpec(self.topic, 1, self._replicas, keep))
+        TopicAdmin(self._connection).ensure(self._replication.topic(self.topic, keep))
         self._writer = RecordWriter(self._connection)
 
     def append(self, command: Command) -> Command:

@@ -63,12 +63,11 @@ class Engine:
         heartbeat: Heartbeat | None = None,
     ) -> None:
         settings, kafka = env.settings, env.kafka
-        replicas = settings.number("ksql.internal.topic.replicas")
         self._lost = lost
         self.watch: HealthWatch
         self._stall_watch: StallWatch
         self.addresses = dict(addresses or {})
-        self.log = log or CommandLog(kafka, env.service_id, replicas)
+        self.log = log or CommandLog(kafka, env.service_id, env.replication)
         self._identity = Identity.take(env.data_dir, env.service_id)
         self.heartbeat = heartbeat or Heartbeat(
             kafka,
@@ -76,7 +75,7 @@ class Engine:
             self._identity,
             lambda: self._membership.report(self.commands.position, self.env.state_dir),
             lambda seconds: self.queries.renew(seconds),
-            replicas,
+            env.replication,
         )
         self.queries = QueryKeeper(
             settings.number("ksql.query.retry.backoff.initial.ms") / 1000,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from headrace.kafka.admin import TopicAdmin
+from headrace.kafka.admin import Replication, TopicAdmin
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.settings import client_settings
 from headrace.model.settings import Settings
@@ -39,6 +39,14 @@ class Environment:
     @property
     def service_id(self) -> str:
         return self.settings.text("ksql.service.id") or "default_"
+
+    @property
+    def replication(self) -> Replication:
+        """Of internal topics."""
+        return Replication(
+            self.settings.number("ksql.internal.topic.replicas"),
+            self.settings.number("ksql.internal.topic.min.insync.replicas"),
+        )
 
     def query_group(self, query_id: str) -> str:
         """The consumer group of a query, named as ksqlDB does, so that access rules fit."""

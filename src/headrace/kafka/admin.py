@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -71,6 +71,21 @@ class TopicSpec:
     partitions: int = 1
     replicas: int = -1  # the broker's default
     configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class Replication(NamedTuple):
+    """How internal topics are kept: in so many replicas, of which so many must have a record before
+    it counts."""
+
+    replicas: int = 1
+    in_sync: int = 1
+
+    def topic(self, name: str, configs: Mapping[str, str] | None = None) -> TopicSpec:
+        in_sync = {"min.insync.replicas": str(self.in_sync)}
+        return TopicSpec(name, 1, self.replicas, {**(configs or {}), **in_sync})
+
+
+ONE_REPLICA = Replication()
 
 
 class TopicAdmin:

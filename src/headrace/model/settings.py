@@ -222,12 +222,18 @@ _SETTINGS = (
         "Put in front of the topic names of new sinks that name no topic.",
         editable=True,
     ),
-    Setting("ksql.internal.topic.replicas", int, 1, "Replicas of internal topics."),
+    Setting(
+        "ksql.internal.topic.replicas",
+        int,
+        1,
+        "Replicas of internal topics: the command log, the servers' heartbeats and "
+        "`ksql.error.dead.letter.topic`.",
+    ),
     Setting(
         "ksql.internal.topic.min.insync.replicas",
         int,
         1,
-        "Minimum in-sync replicas of internal topics.",
+        "How many replicas of an internal topic must have a record before it counts.",
     ),
     Setting(
         "ksql.sink.partitions",
@@ -351,7 +357,8 @@ _SETTINGS = (
         "ksql.cast.strings.preserve.nulls",
         _boolean,
         True,
-        "Whether CAST(NULL AS STRING) is NULL.",
+        "Whether a cast of NULL to STRING is NULL. If not, it is the text 'null' for BOOLEAN, INT, "
+        "BIGINT, DOUBLE, ARRAY, MAP and STRUCT.",
         editable=True,
     ),
     Setting(
@@ -371,7 +378,7 @@ _SETTINGS = (
         "ksql.create.or.replace.enabled",
         _boolean,
         True,
-        "Whether CREATE OR REPLACE is allowed.",
+        "Whether CREATE OR REPLACE … AS SELECT may replace a query.",
         editable=True,
     ),
     Setting(
@@ -602,6 +609,12 @@ def parse(name: str, value: object) -> Value:
         raise StatementError(
             f"Invalid value {shown(name, text)} for property {name}: {reason}"
         ) from None
+
+
+def is_on(settings: Mapping[str, object], name: str) -> bool:
+    """Whether a switch is on, in settings that may be texts and lack their defaults."""
+    value = settings.get(name)
+    return bool(SETTINGS[name].default if value is None else parse(name, value))
 
 
 def check_editable(name: str) -> None:

@@ -19,6 +19,7 @@ from headrace.model.schema import (
     Namespace,
     Schema,
 )
+from headrace.model.settings import is_on
 from headrace.model.sources import Source
 from headrace.model.types import BIGINT, BYTES, INTEGER, STRING, base_name, quote
 from headrace.plan import nodes
@@ -116,9 +117,10 @@ def plan_pull(query: ast.Query, view: CatalogView, settings: Mapping[str, str]) 
         _check_likes(condition, source)
         bound = predicate(planning.binder(stage.node), condition, "WHERE", "expression")
         if source.is_table:
-            constraints = _KeyConstraints(source, settings, Binder({}, view.type)).of(condition)
+            constants = Binder.of({}, view.type, settings)
+            constraints = _KeyConstraints(source, settings, constants).of(condition)
         stage = stage.on(nodes.Filter(stage.node.schema, stage.node.kind, stage.node, bound))
-    elif source.is_table and not _enabled(settings, _TABLE_SCANS):
+    elif source.is_table and not is_on(settings, _TABLE_SCANS):
         raise _invalid("Missing WHERE clause", source)
     chosen = choices(planning, stage, None)
     selected = [
@@ -140,10 +142,6 @@ def _pulled(column: Column, source: Source) -> Column:
     return Column(column.name, column.type, namespace)
 
 
-def _enabled(settings: Mapping[str, str], name: str) -> bool:
-    return settings.get(name, "true").lower() == "true"
-
-
 # -------------------------------------------------------------------------------------- rules
 
 
@@ -158,7 +156,7 @@ def _check(analysis: Analysis, settings: Mapping[str, str]) -> None:
     for clause, used in unsupported.items():
         if used:
             raise StatementError(f"Pull queries don't support {clause} clauses.{_HELP}")
-    if analysis.limit is not None and not _enabled(settings, _LIMITS):
+    if analysis.limit is not None and not is_on(settings, _LIMITS):
         raise StatementError(
             "LIMIT clause in pull queries is currently disabled. You can enable them by setting "
             f"{_LIMITS}=true.{_HELP}"
@@ -227,7 +225,7 @@ class _KeyConstraints:
 
     def of(self, where: ast.Expression) -> tuple[KeyConstraint, ...] | None:
         """The constraints that find all rows of the condition, or None if all have to be read."""
-        scans = _enabled(self.settings, _TABLE_SCANS)
+        scans = is_on(self.settings, _TABLE_SCANS)
         try:
             parts = alternatives(with_times(where))
             if parts is None:
@@ -243,7 +241,7 @@ class _KeyConstraints:
         return found
 
     def _ranges_allowed(self) -> bool:
-        return self.source.window is None and _enabled(self.settings, _RANGE_SCANS)
+        return self.source.window is None and is_on(self.settings, _RANGE_SCANS)
 
     def _needs_scan(self) -> StatementError:
         return StatementError(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from headrace.model.errors import ParseError
 from headrace.sql.cursor import NAME, Cursor, Unexpected
 from headrace.sql.keywords import KEYWORDS, RESERVED
-from headrace.sql.statement_parser import STATEMENTS, SYNONYMS, StatementParser
+from headrace.sql.statements.statement_parser import STATEMENTS, SYNONYMS, StatementParser
 from headrace.sql.tokens import Token
 
 # The names that messages have for kinds of tokens, where it is not the token itself.

@@ -11,7 +11,10 @@ from typing import ClassVar
 
 from headrace.model.errors import Position
 from headrace.model.types import DATE, TIME, TIMESTAMP, SqlType
-from headrace.sql.ast import (
+from headrace.sql.cursor import at, unquote
+from headrace.sql.printer import display_expression
+from headrace.sql.tokens import Source
+from headrace.sql.tree import (
     Arithmetic,
     AtTimeZone,
     Between,
@@ -45,9 +48,6 @@ from headrace.sql.ast import (
     TimeUnit,
     When,
 )
-from headrace.sql.cursor import at, unquote
-from headrace.sql.printer import display_expression
-from headrace.sql.tokens import Source
 from headrace.sql.type_parser import NUMBERS, TypeParser
 
 TIME_UNITS: dict[str, TimeUnit] = {

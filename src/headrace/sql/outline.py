@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from headrace.model.errors import ParseError
 from headrace.model.requests import QueryKind
-from headrace.sql.ast import Effect, Statement
 from headrace.sql.cursor import TOO_LARGE
-from headrace.sql.statement_parser import STATEMENTS, SYNONYMS
+from headrace.sql.statements.statement_parser import STATEMENTS, SYNONYMS
 from headrace.sql.tokens import Token, tokenize
+from headrace.sql.tree import Effect, Statement
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,9 @@ def _outline(tokens: Sequence[Token]) -> Outline:
 def _kind(tokens: Sequence[Token]) -> type[Statement]:
     words = tuple(SYNONYMS.get(token.kind, token.kind) for token in tokens[:3])
     for length in (3, 2, 1):
-        form = STATEMENTS.get(words[:length])
-        if form is not None:
-            return form.kind
+        kind = STATEMENTS.get(words[:length])
+        if kind is not None:
+            return kind
     # The second word is wrong. What all statements with this first word do, this one would.
-    begun = (
-        [form.kind for known, form in STATEMENTS.items() if known[0] == words[0]] if words else []
-    )
+    begun = [kind for known, kind in STATEMENTS.items() if known[:1] == words[:1]]
     return begun[0] if len({kind.effect for kind in begun}) == 1 else Statement

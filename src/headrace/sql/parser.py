@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from headrace.model.errors import ParseError, Position
 from headrace.model.types import SqlType
-from headrace.sql.ast import ColumnRef, Expression, Node, Statement, children
 from headrace.sql.cursor import MAX_NESTING, TOO_LARGE, Cursor, Unexpected, at
 from headrace.sql.diagnosis import diagnose
 from headrace.sql.expression_parser import ExpressionParser
-from headrace.sql.statement_parser import StatementParser
+from headrace.sql.statements.statement_parser import StatementParser
 from headrace.sql.tokens import tokenize
+from headrace.sql.tree import ColumnRef, Expression, Node, Statement, children
 from headrace.sql.type_parser import TypeParser
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ text that ksqlDB shows in messages and uses for names: the same, but with no nam
 
 from __future__ import annotations
 
-from headrace.sql.ast import Expression, Statement, bare, quoted
+from headrace.sql.tree import Expression, Statement, bare, quoted
 
 
 def format_statement(statement: Statement) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from headrace.model.errors import Position
-from headrace.sql.ast import (
+from headrace.sql.expression_parser import TIME_UNITS, ExpressionParser
+from headrace.sql.printer import display_expression
+from headrace.sql.tokens import Source
+from headrace.sql.tree import (
     AliasedRelation,
     AllColumns,
     Duration,
@@ -26,9 +29,6 @@ from headrace.sql.ast import (
     Window,
     Within,
 )
-from headrace.sql.expression_parser import TIME_UNITS, ExpressionParser
-from headrace.sql.printer import display_expression
-from headrace.sql.tokens import Source
 
 _JOINS: dict[str, JoinType] = {
     "LEFT": JoinType.LEFT,

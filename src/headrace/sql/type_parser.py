@@ -7,7 +7,8 @@ import math
 
 from headrace.model.errors import ParseError, Position
 from headrace.model.types import PRIMITIVES, Array, Decimal, Field, Map, SqlType, Struct
-from headrace.sql.ast import (
+from headrace.sql.cursor import Cursor
+from headrace.sql.tree import (
     DecimalLiteral,
     DoubleLiteral,
     IntegerLiteral,
@@ -15,7 +16,6 @@ from headrace.sql.ast import (
     LongLiteral,
     TypeRef,
 )
-from headrace.sql.cursor import Cursor
 
 NUMBERS = frozenset({"integer", "decimal", "float"})
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from headrace.model.errors import ParseError
 from headrace.sql.cursor import VariableUse, unquote
 from headrace.sql.parser import illegal_argument, read_statement
-from headrace.sql.statement_parser import StatementParser
+from headrace.sql.statements.statement_parser import StatementParser
 from headrace.sql.tokens import tokenize
 
 _REFERENCE = re.compile(r"\$(\$?)\{([^${}]*)\}")

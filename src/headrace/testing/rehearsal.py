@@ -29,6 +29,7 @@ from headrace.model.settings import SETTINGS, Settings, canonical, passes_throug
 from headrace.model.sources import Source
 from headrace.plan import nodes as n
 from headrace.plan.clauses.sink import topic_options
+from headrace.plan.language.binder import Binder
 from headrace.plan.sources.ddl import plan_create_source
 from headrace.plan.sources.properties import DECLARED, with_clause
 from headrace.registry.client import RegistryClient
@@ -113,10 +114,14 @@ class Rehearsal:
         service_id = self.settings.text("ksql.service.id") or ""
         source = insert_target(statement, self.catalog, service_id, log_topic="")
         try:
-            return source, inserted_row(statement, source, self.catalog, spark)
+            return source, inserted_row(statement, source, self.binder(), spark)
         except HeadraceError as e:
             reason = f"Failed to insert values into '{statement.target}'. {e}"
             raise StatementError(reason) from None
+
+    def binder(self) -> Binder:
+        """Of the expressions of INSERT VALUES."""
+        return Binder.of({}, self.catalog.type, self.session.settings(self.settings))
 
     def texts(self) -> dict[str, str]:
         """The settings in force as texts, which is what planning reads."""

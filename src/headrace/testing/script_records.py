@@ -46,11 +46,10 @@ class ScriptRecords:
 
     def expect(self, statement: ast.InsertValues, tombstone: bool) -> None:
         self._write()
-        catalog = self._rehearsal.catalog
-        source = catalog.source(statement.target)
+        source = self._rehearsal.catalog.source(statement.target)
         if source is None:
             raise HeadraceError(f"{statement.target} does not exist.")
-        wanted = inserted_row(statement, source, catalog, self._flow.world.spark)
+        wanted = inserted_row(statement, source, self._rehearsal.binder(), self._flow.world.spark)
         records = self._flow.records(source.topic)
         at = self._seen.get(source.topic, 0)
         if at >= len(records):

@@ -12,7 +12,9 @@ from headrace.functions.bounded import BOUNDED_LIKE
 from headrace.functions.declare.declaration import CallContext
 from headrace.functions.registry import REGISTRY
 from headrace.functions.scalar.regexes import is_quick
-from headrace.model.types import INTEGER, STRING
+from headrace.model.types import BOOLEAN, INTEGER, STRING
+from headrace.plan.language.expressions import ColumnValue, Like, Literal
+from headrace.spark.lower.expressions import lower
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +98,40 @@ def test_what_goes_back_without_end_fails(spark, function, args, good, wanted, k
     assert answer(spark, function, *good, known=known) == (wanted, None)
 
 
+# A loop in a loop: of so many a's there are 2 ** 5000 divisions, and behind them is no end.
+NESTED = "(a+)+$"
+NEARLY = "a" * 5000 + "b"
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("function", "args", "right", "good", "wanted"),
+    [
+        ("REGEXP_EXTRACT", (NESTED, NEARLY), None, (NESTED, "-aa"), "aa"),
+        ("REGEXP_EXTRACT", (NESTED, NEARLY, 1), None, (NESTED, "-aa", 1), "aa"),
+        ("REGEXP_EXTRACT_ALL", (NESTED, NEARLY), [], (NESTED, "-aa"), ["aa"]),
+        ("REGEXP_REPLACE", (NEARLY, NESTED, "c"), NEARLY, ("-aa", NESTED, "c"), "-c"),
+        ("REGEXP_SPLIT_TO_ARRAY", (NEARLY, NESTED), [NEARLY], ("-aa", NESTED), ["-", ""]),
+    ],
+)
+def test_a_loop_in_a_loop_ends(spark, function, args, right, good, wanted, known):
+    """With the answer, or with a failure of this record alone."""
+    started = time.monotonic()
+    value, error = answer(spark, function, *args, known=known)
+    assert time.monotonic() - started < 20
+    if error is None:
+        assert value == right
+    else:
+        assert value is None
+        assert re.fullmatch(
+            r"Regular expression takes too (many steps|much memory) with this text: "
+            + re.escape(NESTED),
+            error,
+        )
+    assert answer(spark, function, *good, known=known) == (wanted, None)
+
+
 @pytest.mark.heavy
 def test_an_expression_that_java_has_no_stack_for_fails(spark):
     value, error = answer(spark, "REGEXP_EXTRACT", "(a|b)*c", "ab" * 200_000)
@@ -145,6 +181,28 @@ def test_like_with_a_pattern_of_the_record(spark, seed):
     rows = spark.createDataFrame(cases, "text string, pattern string").coalesce(1)
     found = rows.select(F.call_function(BOUNDED_LIKE, "text", "pattern", F.lit("!"))).collect()
     assert [row[0] for row in found] == [_like(*case) for case in cases]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        (NEARLY, NESTED, False),
+        (NESTED, NESTED, True),  # for LIKE it is a text like any other
+        (NEARLY, "%" + NESTED + "%", False),
+        (NEARLY, "%a" * 20 + "%$", False),
+        (NEARLY, "%a" * 20 + "%b", True),
+    ],
+)
+def test_like_ends(spark, text, pattern, matches, known):
+    given = Literal(STRING, pattern) if known else ColumnValue(STRING, "pattern")
+    made = lower(Like(BOOLEAN, ColumnValue(STRING, "text"), given, None))
+    rows = spark.createDataFrame([(text, pattern)], "text string, pattern string")
+    started = time.monotonic()
+    assert made.error is None
+    assert rows.select(made.value).collect()[0][0] is matches
+    assert time.monotonic() - started < 20
 
 
 def _like(text, pattern):

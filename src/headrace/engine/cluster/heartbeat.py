@@ -24,7 +24,7 @@ from headrace.engine.cluster.lease import (
     Report,
 )
 from headrace.engine.supervised import SupervisedThread
-from headrace.kafka.admin import TopicAdmin, TopicSpec
+from headrace.kafka.admin import ONE_REPLICA, Replication, TopicAdmin
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import PASSING
 
@@ -59,14 +59,14 @@ class Heartbeat:
         identity: Identity,
         report: Callable[[], Report],
         renewed: Callable[[float], None],
-        replicas: int = 1,
+        replication: Replication = ONE_REPLICA,
     ) -> None:
         self.topic = topic
         self._connection = connection
         self._identity = identity
         self._report = report
         self._renewed = renewed
-        self._replicas = replicas
+        self._replication = replication
         self._lease = Lease(identity.name, time.monotonic)
         self._heard = threading.Condition()
         self._spoken_early = threading.Event()
@@ -81,7 +81,7 @@ class Heartbeat:
 
     def open(self) -> None:
         """Sends the first heartbeat; returns when it is known who holds the lease."""
-        spec = TopicSpec(self.topic, 1, self._replicas, _TOPIC_CONFIGS)
+        spec = self._replication.topic(self.topic, _TOPIC_CONFIGS)
         TopicAdmin(self._connection).ensure(spec)
         self._producer = self._connection.producer(
             linger_ms=0, acks="all", delivery_timeout_ms=int(LAPSE * 1000)

@@ -70,9 +70,8 @@ def skipped_topic(env: Environment, settings: Settings) -> str | None:
     """The topic of skipped records, created if settings ask for it; None if they do not."""
     name = settings.text("ksql.error.dead.letter.topic")
     if name and not env.admin.exists(name):
-        replicas = env.settings.number("ksql.internal.topic.replicas")
         with suppress(TopicExistsError):  # another query was faster
-            env.admin.create(TopicSpec(name, 1, replicas))
+            env.admin.create(env.replication.topic(name))
     return name or None
 
 

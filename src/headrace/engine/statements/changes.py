@@ -16,7 +16,7 @@ from headrace.catalog.catalog import Catalog, QueryRecord
 from headrace.engine.statements.resolve import Resolved
 from headrace.model.entities import CommandId
 from headrace.model.errors import StatementError
-from headrace.model.settings import Settings, canonical, check_editable, shown
+from headrace.model.settings import Settings, canonical, check_editable, is_on, shown
 from headrace.model.sources import Source
 from headrace.plan.clauses.sink import TopicOptions, topic_options
 from headrace.plan.language.binder import resolve_type
@@ -220,19 +220,19 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
     existing = catalog.source(statement.name)
     if existing is not None and statement.if_not_exists:
         return _exists_already(command, statement, catalog, intent, existing)
+    stops = tuple(q.id for q in catalog.writers(statement.name) if q.creates_sink)
+    if stops and not is_on(intent.settings, "ksql.create.or.replace.enabled"):
+        statement = replace(statement, or_replace=False)
     planned = plan_create_as(statement, catalog, intent.settings)
     assert planned.sink is not None
     sink = replace(planned.sink, statement=intent.text)
-    stops: tuple[str, ...] = ()
     prefix = "CTAS" if sink.is_table else "CSAS"
     query_id = f"{prefix}_{statement.name}_{intent.sequence}"
-    if existing is not None:
-        stops = tuple(q.id for q in catalog.writers(statement.name) if q.creates_sink)
-        if stops:  # the query goes on under its name, and with its state
-            query_id = stops[0]
-            old = intent.plan_of(query_id)
-            if old is not None:
-                check_query_upgrade(old, planned.node)
+    if stops:  # the query goes on under its name, and with its state
+        query_id = stops[0]
+        old = intent.plan_of(query_id)
+        if old is not None:
+            check_query_upgrade(old, planned.node)
     record = QueryRecord(query_id, intent.text, planned.sources, sink.name, creates_sink=True)
     return Change(
         command,
@@ -332,7 +332,7 @@ def _quoted(name: str) -> str:
 
 @changes(ast.TerminateQuery, ast.PauseQuery, ast.ResumeQuery)
 def _control(statement: ast.QueryControl, catalog: Catalog, intent: Intent) -> Change:
-    name = statement.verb.lower()
+    name = statement.title.lower()
     if statement.query_id is None:
         ids = tuple(catalog.queries)
         command = CommandId(name, "all", "execute")

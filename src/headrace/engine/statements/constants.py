@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pyspark.sql import Row, SparkSession
 
-from headrace.catalog.catalog import Catalog
 from headrace.engine.statements.value_coercion import CoercionError, coerced
 from headrace.model.errors import StatementError
 from headrace.model.java_text import java_text
@@ -29,11 +28,10 @@ _TIME_HELP = {
 def evaluate(
     expressions: Sequence[ast.Expression],
     columns: Sequence[Column],
-    catalog: Catalog,
+    binder: Binder,
     spark: SparkSession | None,
 ) -> list[object]:
     """The values in their columns' types; those that Spark computes are null without it."""
-    binder = Binder({}, catalog.type)
     bound = [_bound(x, binder) for x in expressions]
     hard = {i: x for i, x in enumerate(bound) if not _is_written_out(x)}
     worked_out = dict.fromkeys(hard) if spark is None else _by_spark(hard, spark)

@@ -28,6 +28,7 @@ from headrace.model.schema import ROWOFFSET, ROWPARTITION, ROWTIME, Column, Name
 from headrace.model.settings import Settings
 from headrace.model.sources import Source
 from headrace.model.types import BIGINT, quote
+from headrace.plan.language.binder import Binder
 from headrace.plan.language.catalog_view import alternatives
 from headrace.plan.language.messages import text
 from headrace.sql import ast
@@ -64,7 +65,8 @@ class Inserts:
         if not settings.flag("ksql.insert.into.values.enabled"):
             raise StatementError(_DISABLED)
         try:
-            row = inserted_row(statement, source, catalog, self._env.spark)
+            binder = Binder.of({}, catalog.type, settings)
+            row = inserted_row(statement, source, binder, self._env.spark)
             record = self._encoder(source).record(row)
         except HeadraceError as e:
             reason = f"Failed to insert values into '{statement.target}'. {e}"
@@ -171,7 +173,7 @@ def _check_no_headers(names: tuple[str, ...], source: Source) -> None:
 
 
 def inserted_row(
-    statement: ast.InsertValues, source: Source, catalog: Catalog, spark: SparkSession | None
+    statement: ast.InsertValues, source: Source, binder: Binder, spark: SparkSession | None
 ) -> dict[str, object]:
     """The values by column. Without Spark, those that only Spark can work out are null."""
     schema = source.schema
@@ -183,7 +185,7 @@ def inserted_row(
             f"Got [{', '.join(map(text, statement.values))}]"
         )
     columns = [_column(name, source) for name in names]
-    values = evaluate(statement.values, columns, catalog, spark)
+    values = evaluate(statement.values, columns, binder, spark)
     row = {c.name: v for c, v in zip(columns, values, strict=True)}
     missing = [c.name for c in schema.key if c.name not in row]
     if source.is_table and missing:

@@ -34,7 +34,7 @@ class Planning:
     settings: Mapping[str, str]
 
     def binder(self, node: Node) -> Binder:
-        return Binder({c.name: c.type for c in node.schema}, self.view.type)
+        return Binder.of({c.name: c.type for c in node.schema}, self.view.type, self.settings)
 
     def flatten(self, expression: ast.Expression) -> ast.Expression:
         return self.analysis.scope.flatten(expression)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from headrace.functions.declare.declaration import FunctionKind
 from headrace.functions.registry import INTERVAL_UNIT, REGISTRY, LambdaShape
 from headrace.model.errors import StatementError
+from headrace.model.settings import is_on
 from headrace.model.types import (
     BIGINT,
     BOOLEAN,
@@ -89,11 +90,20 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Binder:
-    """Binds expressions: `columns` are readable, `parameters` those of enclosing lambdas."""
+    """Binds expressions: `columns` are readable, `parameters` those of enclosing lambdas.
+    `null_text`: whether CAST makes the text 'null' of a null."""
 
     columns: Mapping[str, SqlType]
     types: TypeResolver = no_custom_types
     parameters: Mapping[str, SqlType] = field(default_factory=dict)
+    null_text: bool = False
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, SqlType], types: TypeResolver, settings: Mapping[str, object]
+    ) -> Binder:
+        keeps_nulls = is_on(settings, "ksql.cast.strings.preserve.nulls")
+        return cls(columns, types, null_text=not keeps_nulls)
 
     def bind(self, expression: ast.Expression) -> bound.Expression:
         return _RULES[type(expression)](self, expression)
@@ -276,7 +286,9 @@ class Binder:
             raise EvaluationError(str(problem)) from None
         if operand.type == NULL:
             return bound.Literal(target, None)
-        return operand if operand.type == target else bound.Cast(target, operand)
+        if operand.type == target:
+            return operand
+        return bound.Cast(target, operand, self.null_text)
 
     def at_time_zone(self, e: ast.AtTimeZone) -> bound.Expression:
         zones = (ast.StringLiteral("UTC"), ast.StringLiteral(e.zone))

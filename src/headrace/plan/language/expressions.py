@@ -152,9 +152,11 @@ class Case(Expression):
 
 @dataclass(frozen=True)
 class Cast(Expression):
-    """An explicit CAST, or an implicit one the binder put in."""
+    """An explicit CAST, or an implicit one the binder put in. `null_text`: whether null becomes
+    the text 'null', where ksqlDB can be told so."""
 
     operand: Expression
+    null_text: bool = False
 
 
 @dataclass(frozen=True)

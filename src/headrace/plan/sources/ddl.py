@@ -12,6 +12,7 @@ from headrace.model.schema import (
     Schema,
     header_type_problem,
 )
+from headrace.model.settings import is_on
 from headrace.model.sources import Source, SourceKind
 from headrace.model.types import quote
 from headrace.plan.language.binder import TypeResolver, resolve_type
@@ -163,7 +164,7 @@ def _check_headers_enabled(
 ) -> None:
     """A server may be told to take no new header columns; sources that have them go on, and may
     be replaced by ones that have no others."""
-    if settings.get("ksql.headers.enabled", "true").lower() == "true":
+    if is_on(settings, "ksql.headers.enabled"):
         return
     known = () if replaced is None else replaced.schema.headers
     if any(column not in known for column in schema.headers):

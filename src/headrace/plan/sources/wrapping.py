@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from headrace.formats import format_named
 from headrace.formats.base import Feature, Format, Side
 from headrace.model.errors import StatementError
+from headrace.model.settings import is_on
 from headrace.model.sources import Serde, Source
 from headrace.plan.sources.properties import WRAPPING, WithClause
 from headrace.plan.sources.serdes import SIDES, NamedFormat
@@ -28,7 +29,7 @@ _RELEASED = "WRAP_SINGLE_VALUE"
 
 
 def wrap_setting(settings: Mapping[str, str], side: Side) -> bool:
-    return settings.get(WRAP_SETTINGS[side], "false").lower() == "true"
+    return is_on(settings, WRAP_SETTINGS[side])
 
 
 def wrap_property(clause: WithClause, side: Side) -> bool | None:

@@ -28,17 +28,28 @@ _FLOAT = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?$"
 _DATE = r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?$"
 _TIME = r"^[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?$"
 
+# Types whose null may become a text: ksqlDB keeps it for decimals and times, whatever it is told.
+_NULL_TEXTS = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "DOUBLE", "ARRAY", "MAP", "STRUCT"})
+
 Caster = Callable[[Column, SqlType, SqlType], Fallible]
 
 
-def cast(value: Column, source: SqlType, target: SqlType) -> Fallible:
-    """The value as another type. The planner has already refused casts that do not exist."""
+def cast(value: Column, source: SqlType, target: SqlType, null_text: bool = False) -> Fallible:
+    """The value as another type. The planner has already refused casts that do not exist.
+    `null_text`: null becomes the text 'null', inside arrays, maps and structs too."""
     if source == target:
         return Fallible(value)
-    caster = _CASTERS.get((base_name(source), base_name(target)))
-    if caster is None:  # NULL fits every type; same-family types differ in parameters only
-        return Fallible(value.cast(spark_type(target)))
-    return caster(value, source, target)
+    family = base_name(source), base_name(target)
+    if family in _NESTED:
+        return _NESTED[family](value, source, target, null_text)
+    caster = _CASTERS.get(family)
+    if caster is not None:
+        made = caster(value, source, target)
+    else:  # NULL fits every type; same-family types differ in parameters only
+        made = Fallible(value.cast(spark_type(target)))
+    if null_text and target == STRING and family[0] in _NULL_TEXTS:
+        return Fallible(F.coalesce(made.value, F.lit("null")), made.error)
+    return made
 
 
 def _checked(value: Column, result: Column, reason: Column) -> Fallible:
@@ -197,25 +208,30 @@ def _field_text(value: Column, field: Field) -> Column:
     return F.concat(F.lit(f"{field.name}="), _text(value.getField(field.name), field.type))
 
 
-def _map_over_array(value: Column, source: SqlType, target: SqlType) -> Fallible:
+def _map_over_array(value: Column, source: SqlType, target: SqlType, null_text: bool) -> Fallible:
     assert isinstance(source, Array) and isinstance(target, Array)
-    probe = cast(value, source.element, target.element)
-    if probe.error is None:
-        return Fallible(F.transform(value, lambda x: cast(x, source.element, target.element).value))
-    pairs = F.transform(value, lambda x: pair(cast(x, source.element, target.element)))
+
+    def item(x: Column) -> Fallible:
+        return cast(x, source.element, target.element, null_text)
+
+    if item(value).error is None:
+        return Fallible(F.transform(value, lambda x: item(x).value))
+    pairs = F.transform(value, lambda x: pair(item(x)))
     return Fallible(F.transform(pairs, lambda p: p["value"]), first_error(pairs))
 
 
-def _map_over_map(value: Column, source: SqlType, target: SqlType) -> Fallible:
+def _map_over_map(value: Column, source: SqlType, target: SqlType, null_text: bool) -> Fallible:
     assert isinstance(source, Map) and isinstance(target, Map)
-    keys = _map_over_array(F.map_keys(value), Array(source.key), Array(target.key))
-    values = _map_over_array(F.map_values(value), Array(source.value), Array(target.value))
+    keys = _map_over_array(F.map_keys(value), Array(source.key), Array(target.key), null_text)
+    values = _map_over_array(
+        F.map_values(value), Array(source.value), Array(target.value), null_text
+    )
     return Fallible(
         F.map_from_arrays(keys.value, values.value), coalesce_errors(keys.error, values.error)
     )
 
 
-def _map_over_struct(value: Column, source: SqlType, target: SqlType) -> Fallible:
+def _map_over_struct(value: Column, source: SqlType, target: SqlType, null_text: bool) -> Fallible:
     assert isinstance(source, Struct) and isinstance(target, Struct)
     fields, errors = [], []
     for field in target.fields:
@@ -223,7 +239,7 @@ def _map_over_struct(value: Column, source: SqlType, target: SqlType) -> Fallibl
         if old is None:
             fields.append(F.lit(None).cast(spark_type(field.type)).alias(field.name))
             continue
-        item = cast(value.getField(field.name), old.type, field.type)
+        item = cast(value.getField(field.name), old.type, field.type, null_text)
         fields.append(item.value.alias(field.name))
         errors.append(item.error)
     return Fallible(F.when(value.isNotNull(), F.struct(*fields)), coalesce_errors(*errors))
@@ -274,10 +290,12 @@ _CASTERS: dict[tuple[str, str], Caster] = {
     ("DATE", "TIMESTAMP"): lambda v, s, t: Fallible(v.cast("bigint") * MILLIS_PER_DAY),
     ("DATE", "STRING"): _to_string(format_date),
     ("TIME", "STRING"): _to_string(format_time),
-    ("ARRAY", "ARRAY"): _map_over_array,
-    ("MAP", "MAP"): _map_over_map,
-    ("STRUCT", "STRUCT"): _map_over_struct,
     ("ARRAY", "STRING"): lambda v, s, t: Fallible(_text(v, s)),
     ("MAP", "STRING"): lambda v, s, t: Fallible(_text(v, s)),
     ("STRUCT", "STRING"): lambda v, s, t: Fallible(_text(v, s)),
+}
+_NESTED: dict[tuple[str, str], Callable[[Column, SqlType, SqlType, bool], Fallible]] = {
+    ("ARRAY", "ARRAY"): _map_over_array,
+    ("MAP", "MAP"): _map_over_map,
+    ("STRUCT", "STRUCT"): _map_over_struct,
 }

@@ -400,7 +400,7 @@ def _case(x: e.Case, scope: Scope) -> Fallible:
 @lowers(e.Cast)
 def _cast(x: e.Cast, scope: Scope) -> Fallible:
     operand = _operand(x.operand, scope)
-    result = cast(operand.value, x.operand.type, x.type)
+    result = cast(operand.value, x.operand.type, x.type, x.null_text)
     return scope.note(Fallible(result.value, coalesce_errors(operand.error, result.error)))
 
 

@@ -44,6 +44,12 @@ class Statement(Node):
     statement changes something unless it says otherwise."""
 
     effect: ClassVar[Effect] = Effect.CHANGES
+    title: ClassVar[str]  # the words that it begins with
+
+    @classmethod
+    def read(cls, p: Any, position: Position, words: Sequence[str]) -> Statement:
+        """One that begins with these words, at this position; the parser stands behind them."""
+        raise NotImplementedError
 
     @classmethod
     def query_kind(cls, words: Sequence[str]) -> QueryKind | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from headrace.model.errors import Position
 from headrace.model.requests import QueryKind
-from headrace.sql.ast.base import Effect, Names, Node, Statement, listed
-from headrace.sql.ast.expressions import Expression, TimeUnit, base_text
+from headrace.sql.tree.base import Effect, Names, Node, Statement, listed
+from headrace.sql.tree.expressions import Expression, TimeUnit, base_text
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,11 @@ class Query(Statement):
     having: Expression | None = None
     emit: Emit | None = None
     limit: int | None = None
+
+    @classmethod
+    def read(cls, p: Any, position: Position, words: Sequence[str]) -> Query:
+        query: Query = p.query_body(position)
+        return query
 
     @property
     def kind(self) -> QueryKind:

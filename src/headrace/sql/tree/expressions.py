@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from headrace.model.types import MILLIS_PER_DAY, SqlType, quote
-from headrace.sql.ast.base import (
+from headrace.sql.tree.base import (
     FIELD_NAMES,
     Names,
     Node,
