@@ -64,10 +64,15 @@ def _first(outcomes: Column, field: str) -> Column:
     return F.get(F.filter(texts, lambda text: text.isNotNull()), F.lit(0))
 
 
+def _only_if_sound(value: Column, error: Column, note: Column | None) -> Column:
+    """The outcome of a call: no value where it failed."""
+    return _outcome(Fallible(F.when(error.isNull(), value), error, note))
+
+
 def _answer(outcome: Column, shape: Fallible) -> Fallible:
-    error = outcome.getField(_ERROR)
+    """The parts of an outcome. Each names the whole, so that there should be few."""
     note = None if shape.note is None else outcome.getField(_NOTE)
-    return Fallible(F.when(error.isNull(), outcome.getField(_VALUE)), error, note)
+    return Fallible(outcome.getField(_VALUE), outcome.getField(_ERROR), note)
 
 
 def _transform_array(array: Column, body: Body) -> Fallible:
@@ -78,7 +83,7 @@ def _transform_array(array: Column, body: Body) -> Fallible:
     def together(outcomes: Column) -> Column:
         values = F.transform(outcomes, lambda o: o.getField(_VALUE))
         note = None if shape.note is None else _first(outcomes, _NOTE)
-        return _outcome(Fallible(values, _first(outcomes, _ERROR), note))
+        return _only_if_sound(values, _first(outcomes, _ERROR), note)
 
     return _answer(_once(F.transform(array, lambda x: _outcome(body(x))), together), shape)
 
@@ -162,7 +167,11 @@ def _reduce(elements: Column, state: Column, body: Body, context: CallContext) -
     shape = _shape(step, 2)
     if _is_sure(shape):
         return Fallible(F.aggregate(elements, initial, lambda s, x: step(s, x).value))
-    return _answer(F.aggregate(elements, _outcome(initial), next_outcome), shape)
+
+    def finished(last: Column) -> Column:
+        return _only_if_sound(*(last.getField(part) for part in (_VALUE, _ERROR, _NOTE)))
+
+    return _answer(F.aggregate(elements, _outcome(initial), next_outcome, finished), shape)
 
 
 def _reduce_map(map_: Column, state: Column, body: Body, context: CallContext) -> Fallible:
