@@ -36,7 +36,7 @@ class Run:
 
 def test_a_query_of_a_server_case_may_be_started_again() -> None:
     second = Run()
-    query: Any = SimpleNamespace(errors=[])
+    query: Any = SimpleNamespace(errors=[QueryError(0, "of another time")])
     query.streaming = Run(then=lambda: setattr(query, "streaming", second))
     work_off(query)
     assert second.worked_off

@@ -174,7 +174,7 @@ def work_off(query: PersistentQuery) -> None:
     """Waits until a query has read all there is. One whose records want another plan fails first,
     and the engine starts it again: only a failure that the engine takes for one counts."""
     failure: StreamingQueryException | None = None
-    seen = None
+    seen, told = None, list(query.errors)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while (running := query.streaming) is not None or failure is not None:
         if running is not None and running is not seen:
@@ -184,7 +184,7 @@ def work_off(query: PersistentQuery) -> None:
                 return
             except StreamingQueryException as e:
                 failure = e
-        if failure is not None and (query.errors or time.monotonic() > deadline):
+        if failure is not None and (query.errors != told or time.monotonic() > deadline):
             raise failure
         time.sleep(STEP_SECONDS)
 
