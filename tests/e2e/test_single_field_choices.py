@@ -118,3 +118,23 @@ def test_windowed_streams_join_whatever_the_setting_was(scene: Scene):
         "JOIN rights_w r WITHIN 1 MINUTE ON l.k = r.k;"
     ):
         assert scene.values("BOTH_W", 1) == [{"X": 7, "Y": 7}]
+
+
+def test_bare_values_that_are_null_leave_no_rows_in_a_join_of_tables(scene: Scene):
+    for name in ("lefts_b", "rights_b"):
+        scene.topic(name)
+        scene.sql(
+            f"CREATE TABLE {name} (k STRING PRIMARY KEY, v STRING) WITH (kafka_topic='{name}', "
+            "value_format='JSON', wrap_single_value=false);"
+        )
+        scene.write(name, {"key": b"a", "value": b'"x"'}, {"key": b"b", "value": b'"y"'})
+    select = "SELECT * FROM both_b;"
+    with scene.query(
+        "CREATE TABLE both_b AS SELECT l.k, l.v AS x, r.v AS y FROM lefts_b l "
+        "JOIN rights_b r ON l.k = r.k;"
+    ):
+        rows = scene.wait(lambda: scene.pull(select), lambda rows: len(rows) == 2)
+        assert sorted(rows) == [("a", "x", "x"), ("b", "y", "y")]
+        scene.write("lefts_b", {"key": b"a", "value": None})
+        scene.write("rights_b", {"key": b"b", "value": None}, {"key": b"a", "value": None})
+        assert scene.wait(lambda: scene.pull(select), lambda rows: not rows) == []

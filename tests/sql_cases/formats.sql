@@ -142,6 +142,21 @@ INSERT INTO raw VALUES ('o1', '{"ITEM": "pear", "QUANTITY": 3}');
 INSERT INTO orders VALUES ('o2', 'pear', 3);
 ASSERT VALUES copies VALUES ('o2', 'pear', 3);
 
+--@test: PROTOBUF, where bytes that are missing are empty, unless its schema knows nulls
+CREATE STREAM seals (id STRING KEY, seal BYTES, n INT) WITH (kafka_topic='seals', value_format='PROTOBUF');
+CREATE STREAM signed (id STRING KEY, seal BYTES, n INT)
+  WITH (kafka_topic='signed', value_format='PROTOBUF', value_protobuf_nullable_representation='OPTIONAL');
+CREATE STREAM plain WITH (value_format='JSON') AS SELECT id, seal, LEN(seal) AS length FROM seals;
+CREATE STREAM optional WITH (value_format='JSON') AS SELECT id, seal, LEN(seal) AS length FROM signed;
+INSERT INTO seals (id, n) VALUES ('s1', 1);
+INSERT INTO seals VALUES ('s2', TO_BYTES('', 'utf8'), 2);
+INSERT INTO signed (id, n) VALUES ('s1', 1);
+INSERT INTO signed VALUES ('s2', TO_BYTES('', 'utf8'), 2);
+ASSERT VALUES plain VALUES ('s1', TO_BYTES('', 'utf8'), 0);
+ASSERT VALUES plain VALUES ('s2', TO_BYTES('', 'utf8'), 0);
+ASSERT VALUES optional VALUES ('s1', NULL, NULL);
+ASSERT VALUES optional VALUES ('s2', TO_BYTES('', 'utf8'), 0);
+
 --@test: PROTOBUF, where a number that is missing is 0 and a text empty
 CREATE STREAM samples (id STRING KEY, b BOOLEAN, i INT, l BIGINT, d DOUBLE, s STRING, a ARRAY<INT>, r STRUCT<x INT>)
   WITH (kafka_topic='samples', value_format='PROTOBUF');

@@ -77,6 +77,24 @@ CREATE TABLE counts AS SELECT id, COUNT(*) AS n FROM orders;
 CREATE STREAM orders (id STRING KEY, item STRING) WITH (kafka_topic='orders', value_format='JSON');
 CREATE TABLE counts AS SELECT id, SUM(COUNT(item)) AS n FROM orders GROUP BY id;
 
+--@test: an error beside an aggregate names the aggregate as it was written
+--@expected.error: KsqlException
+--@expected.message: Error processing expression: (COUNT(*) + 'x'). Unsupported arithmetic types. BIGINT STRING
+CREATE STREAM orders (id STRING KEY, item STRING) WITH (kafka_topic='orders', value_format='JSON');
+CREATE TABLE counts AS SELECT id, COUNT(*) + 'x' AS n FROM orders GROUP BY id;
+
+--@test: an error in HAVING names the aggregate as it was written
+--@expected.error: KsqlException
+--@expected.message: Error in HAVING expression: Cannot compare MAX(ITEM) (STRING) to 3 (INTEGER) with GREATER_THAN.
+CREATE STREAM orders (id STRING KEY, item STRING) WITH (kafka_topic='orders', value_format='JSON');
+CREATE TABLE counts AS SELECT id, COUNT(*) AS n FROM orders GROUP BY id HAVING MAX(item) > 3;
+
+--@test: an error beside a table function names the function as it was written
+--@expected.error: KsqlException
+--@expected.message: Cast of INTEGER to BOOLEAN is not supported. expression: CAST(EXPLODE(PRICES) AS BOOLEAN)
+CREATE STREAM orders (id STRING KEY, prices ARRAY<INT>) WITH (kafka_topic='orders', value_format='JSON');
+CREATE STREAM each AS SELECT id, CAST(EXPLODE(prices) AS BOOLEAN) AS price FROM orders;
+
 --@test: an aggregate in WHERE
 --@expected.error: KsqlException
 --@expected.message: Error in WHERE expression: Can't find any functions with the name 'COUNT'

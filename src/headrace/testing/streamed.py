@@ -106,13 +106,15 @@ class StreamedQuery:
         self._query = query
 
     def drain(self) -> None:
-        try:
-            self._drain()
-        except StreamingQueryException as e:
-            if not self._query.was_too_optimistic(e):
-                raise
-            self._query.stop()
-            self._drain()
+        """Waits until all is read; a query whose records want another plan starts again."""
+        while True:
+            try:
+                self._drain()
+                return
+            except StreamingQueryException as e:
+                if not self._query.was_too_optimistic(e):
+                    raise
+                self._query.stop()
 
     def _drain(self) -> None:
         if self._query.streaming is None:

@@ -26,7 +26,7 @@ def compare(op, left, right):
 
 TRUE = compare("=", lit(1), lit(1))
 FALSE = compare("=", lit(1), lit(2))
-UNKNOWN = compare("=", NOTHING, lit(1))
+UNKNOWN = e.ColumnValue(BOOLEAN, "NOTHING")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,9 @@ UNKNOWN = compare("=", NOTHING, lit(1))
         (compare("<>", S, lit("m")), False),
         (compare(">=", N, lit(5)), True),
         (compare("<", N, lit(5)), False),
-        (compare("=", NOTHING, lit(5)), None),
+        (compare("=", NOTHING, lit(5)), False),
+        (compare("<>", NOTHING, lit(5)), False),
+        (e.Not(BOOLEAN, compare("=", NOTHING, lit(5))), True),
         (e.IsNull(BOOLEAN, NOTHING), True),
         (e.IsNull(BOOLEAN, N), False),
         (e.Not(BOOLEAN, TRUE), False),
@@ -50,9 +52,9 @@ UNKNOWN = compare("=", NOTHING, lit(1))
         (e.Logical(BOOLEAN, "OR", UNKNOWN, TRUE), True),
         (e.Logical(BOOLEAN, "OR", UNKNOWN, FALSE), None),
         (e.Between(BOOLEAN, N, lit(5), lit(9)), True),
-        (e.Between(BOOLEAN, NOTHING, lit(5), lit(9)), None),
+        (e.Between(BOOLEAN, NOTHING, lit(5), lit(9)), False),
         (e.In(BOOLEAN, S, (lit("k"), lit("m"))), True),
-        (e.In(BOOLEAN, NOTHING, (lit(1), lit(2))), None),
+        (e.In(BOOLEAN, NOTHING, (lit(1), lit(2))), False),
     ],
 )
 def test_values(expression, value):

@@ -126,6 +126,21 @@ def test_exact_bytes_and_nulls():
 
 
 @pytest.mark.parametrize(
+    ("nullable", "null", "message_of_empty"),
+    [(None, b"", b""), ("optional", None, b"\n\0"), ("wrapper", None, b"\n\0")],
+)
+def test_bytes_that_are_null_are_empty_unless_the_schema_knows_nulls(
+    nullable, null, message_of_empty
+):
+    properties = () if nullable is None else (("nullableRepresentation", nullable),)
+    rows = PROTOBUF.python(layout(Column("B", BYTES), properties=properties))
+    assert rows.encode({"B": None}) == HEADER + b"\0"
+    assert rows.decode(HEADER + b"\0") == {"B": null}
+    assert rows.encode({"B": b""}) == HEADER + b"\0" + message_of_empty
+    assert rows.decode(HEADER + b"\0" + message_of_empty) == {"B": b""}
+
+
+@pytest.mark.parametrize(
     ("nullable", "data"),
     [("optional", b"\x08\0"), ("wrapper", b"\x0a\0")],
 )

@@ -1,7 +1,8 @@
 """Evaluates simple expressions in Python: columns, constants, and comparisons of one type.
 
-What is here is what cannot be understood in two ways. Everything else, casts and functions above
-all, is left to Spark, so that an expression means the same in a pull query as in a pipeline.
+What is here is what cannot be understood in two ways: a comparison with null is false, as in
+ksqlDB. Everything else, casts and functions above all, is left to Spark, so that an expression
+means the same in a pull query as in a pipeline.
 """
 
 from __future__ import annotations
@@ -81,9 +82,9 @@ def _compared(compare: Compare, left: Evaluate | None, right: Evaluate | None) -
     if left is None or right is None:
         return None
 
-    def evaluate(row: Row) -> bool | None:
+    def evaluate(row: Row) -> bool:
         a, b = left(row), right(row)
-        return None if a is None or b is None else compare(a, b)
+        return a is not None and b is not None and compare(a, b)
 
     return evaluate
 
@@ -112,4 +113,4 @@ def _among(value: e.Expression, items: tuple[e.Expression, ...]) -> Evaluate | N
     if inner is None or len(constants) != len(items) or None in constants:
         return None
     known = frozenset(constants)
-    return _applied(lambda value: None if value is None else value in known, inner)
+    return _applied(lambda value: value in known, inner)

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from headrace.functions.scalar.binary import base64_bytes
-from headrace.model.fallible import Fallible
+from headrace.model.fallible import Fallible, coalesce_errors
 from headrace.model.representation import spark_type
 from headrace.model.types import (
     MILLIS_PER_DAY,
@@ -255,14 +255,6 @@ def first_error(pairs: Column) -> Column:
     return F.get(
         F.filter(F.transform(pairs, lambda p: p["error"]), lambda e: e.isNotNull()), F.lit(0)
     )
-
-
-def coalesce_errors(*errors: Column | None) -> Column | None:
-    """The first of the errors, where any of the steps can fail at all."""
-    real = [e for e in errors if e is not None]
-    if not real:
-        return None
-    return real[0] if len(real) == 1 else F.coalesce(*real)
 
 
 def _to_string(convert: Callable[[Column], Column]) -> Caster:

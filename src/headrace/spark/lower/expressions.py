@@ -6,6 +6,9 @@ subexpressions come first, and only count where ksqlDB would have evaluated them
 Some parts may fail alone: casts, functions and fields as arguments of a function, items of arrays,
 maps and structs. In a projection they are null then and the rest goes on, so that
 `COALESCE(CAST(x AS INT), 0)` is 0 where `x` is no number; their failures are noted beside.
+
+Operators take null for unknown, except in a lambda: there one null operand fails the whole call,
+as it stops the Java that ksqlDB makes of a lambda.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ from pyspark.sql import functions as F
 from headrace.functions.bounded import BOUNDED_LIKE
 from headrace.functions.declare.declaration import CallContext
 from headrace.functions.registry import REGISTRY
-from headrace.model.fallible import Fallible
+from headrace.model.fallible import Fallible, coalesce_errors
 from headrace.model.representation import spark_type
 from headrace.model.types import DOUBLE, EXACT_DECIMALS, STRING, Map, SqlType, base_name
 from headrace.plan.language import expressions as e
-from headrace.spark.lower.casts import cast, coalesce_errors
+from headrace.spark.lower.casts import cast
 from headrace.spark.lower.like import like_regex
 from headrace.spark.rows.columns import OFFSET, PARTITION, TIME, column
 
@@ -84,8 +87,23 @@ class Scope:
         if self.notes is not None:
             self.notes.extend(F.when(evaluated, note) for note in branch.notes or ())
 
+    def on_null(self, operator: str, *operands: tuple[e.Expression, Column]) -> Column | None:
+        """How an operator that has no answer for null fails: outside of lambdas it does not."""
+        nulls = [value.isNull() for x, value in operands if not _never_null(x)]
+        if not self.parameters or not nulls:
+            return None
+        return F.when(reduce(or_, nulls), F.lit(f"An operand of {operator} is null"))
+
 
 _NOWHERE = Scope()
+
+_PREDICATES = e.Comparison | e.Logical | e.Not | e.IsNull | e.Like | e.In | e.Between
+
+
+def _never_null(x: e.Expression) -> bool:
+    """Whether it is true, false or a failure, or a constant."""
+    return isinstance(x, _PREDICATES) or (isinstance(x, e.Literal) and x.value is not None)
+
 
 E = TypeVar("E", bound=e.Expression)
 _LOWERINGS: dict[type[e.Expression], Callable[[e.Expression, Scope], Fallible]] = {}
@@ -143,7 +161,7 @@ def _parameter(x: e.LambdaParameter, scope: Scope) -> Fallible:
 
 @lowers(e.Call)
 def _call(x: e.Call, scope: Scope) -> Fallible:
-    args: list[Column | Callable[..., Column | Fallible]] = []
+    args: list[Column | Callable[..., Fallible]] = []
     errors: list[Column | None] = []
     for arg in x.args:
         if isinstance(arg, e.LambdaFunction):
@@ -160,9 +178,11 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
         arg_literals=[a.value if isinstance(a, e.Literal) else None for a in x.args],
     )
     result = REGISTRY.find(x.function, x.signature).spark(args, context)
-    if isinstance(result, Fallible):
-        return Fallible(result.value, coalesce_errors(*errors, result.error))
-    return Fallible(result, coalesce_errors(*errors))
+    if not isinstance(result, Fallible):
+        return Fallible(result, coalesce_errors(*errors))
+    if scope.notes is not None and result.note is not None:
+        scope.notes.append(result.note)
+    return Fallible(result.value, coalesce_errors(*errors, result.error))
 
 
 @lowers(e.OfRecord)
@@ -173,12 +193,13 @@ def _of_record(x: e.OfRecord, scope: Scope) -> Fallible:
     return Fallible(made(F.concat_ws(" ", F.lit(x.place), *map(column, (PARTITION, OFFSET, TIME)))))
 
 
-def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Fallible]:
-    def apply(*values: Column) -> Column | Fallible:
+def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Fallible]:
+    def apply(*values: Column) -> Fallible:
         names = (p.name for p in x.parameters)
         known = {**scope.parameters, **dict(zip(names, values, strict=True))}
-        result = lower(x.body, Scope(known))  # a note could not leave the lambda
-        return result.value if result.error is None else result
+        notes: list[Column] | None = None if scope.notes is None else []
+        result = lower(x.body, Scope(known, notes))
+        return replace(result, note=coalesce_errors(*notes or ()))
 
     return apply
 
@@ -186,13 +207,17 @@ def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Column | Falli
 @lowers(e.Arithmetic)
 def _arithmetic(x: e.Arithmetic, scope: Scope) -> Fallible:
     left, right = _operand(x.left, scope), _operand(x.right, scope)
-    result = _ARITHMETIC[base_name(x.type)](
-        x.op,
-        _in_family(left.value, x.left.type, x.type),
-        _in_family(right.value, x.right.type, x.type),
-    )
+    a = _in_family(left.value, x.left.type, x.type)
+    b = _in_family(right.value, x.right.type, x.type)
+    if x.type == STRING:
+        null = None
+        if scope.parameters:  # Java appends a text for null
+            a, b = F.coalesce(a, F.lit("null")), F.coalesce(b, F.lit("null"))
+    else:
+        null = scope.on_null(x.op, (x.left, left.value), (x.right, right.value))
+    result = _ARITHMETIC[base_name(x.type)](x.op, a, b)
     value = result.value.cast(spark_type(x.type))
-    return Fallible(value, coalesce_errors(left.error, right.error, result.error))
+    return Fallible(value, coalesce_errors(left.error, right.error, null, result.error))
 
 
 def _in_family(value: Column, source: SqlType, target: SqlType) -> Column:
@@ -252,7 +277,8 @@ _ARITHMETIC: dict[str, Callable[[str, Column, Column], Fallible]] = {
 @lowers(e.Negate)
 def _negate(x: e.Negate, scope: Scope) -> Fallible:
     operand = lower(x.operand, scope)
-    return Fallible(-operand.value, operand.error)
+    null = scope.on_null("-", (x.operand, operand.value))
+    return Fallible(-operand.value, coalesce_errors(operand.error, null))
 
 
 _COMPARISONS: dict[str, Callable[[Column, Column], Column]] = {
@@ -319,14 +345,18 @@ def _logical(x: e.Logical, scope: Scope) -> Fallible:
         value, decided = left.value | right.value, left.value
     evaluated = ~F.coalesce(decided, F.lit(False))
     scope.rejoin(later, evaluated)
-    right_error = None if right.error is None else F.when(evaluated, right.error)
-    return Fallible(value, coalesce_errors(left.error, right_error))
+    right_error = coalesce_errors(right.error, scope.on_null(x.op, (x.right, right.value)))
+    if right_error is not None:
+        right_error = F.when(evaluated, right_error)
+    null = scope.on_null(x.op, (x.left, left.value))
+    return Fallible(value, coalesce_errors(left.error, null, right_error))
 
 
 @lowers(e.Not)
 def _not(x: e.Not, scope: Scope) -> Fallible:
     operand = lower(x.operand, scope)
-    return Fallible(~operand.value, operand.error)
+    null = scope.on_null("NOT", (x.operand, operand.value))
+    return Fallible(~operand.value, coalesce_errors(operand.error, null))
 
 
 @lowers(e.IsNull)
@@ -348,7 +378,9 @@ def _like(x: e.Like, scope: Scope) -> Fallible:
     else:
         # Without ESCAPE nothing escapes; Spark insists on some character, so take an unlikely one.
         matched = F.like(value.value, pattern.value, F.lit(x.escape or "\x00"))
-    return Fallible(F.coalesce(matched, F.lit(False)), coalesce_errors(value.error, pattern.error))
+    null = scope.on_null("LIKE", (x.value, value.value), (x.pattern, pattern.value))
+    error = coalesce_errors(value.error, pattern.error, null)
+    return Fallible(F.coalesce(matched, F.lit(False)), error)
 
 
 @lowers(e.In)
@@ -386,13 +418,14 @@ def _case(x: e.Case, scope: Scope) -> Fallible:
         here.rejoin(last, ~chosen)
         last = here
         value = F.when(condition.value, result.value).otherwise(value)
-        if condition.error is None and result.error is None and error is None:
+        null = scope.on_null("CASE", (when.condition, condition.value))
+        if null is None and condition.error is None and result.error is None and error is None:
             continue
         none = F.lit(None).cast("string")
         found = F.when(condition.value, none if result.error is None else result.error).otherwise(
             none if error is None else error
         )
-        error = coalesce_errors(condition.error, found)
+        error = coalesce_errors(condition.error, null, found)
     scope.rejoin(last, F.lit(True))
     return Fallible(value.cast(spark_type(x.type)), error)
 
@@ -415,6 +448,9 @@ def _subscript(x: e.Subscript, scope: Scope) -> Fallible:
         .when(index.value < 0, F.size(base.value) + index.value)
         .cast("int")
     )
+    null = scope.on_null("[]", (x.index, index.value))
+    if null is not None:
+        error = coalesce_errors(error, F.when(base.value.isNotNull(), null))
     return Fallible(F.get(base.value, at), error)
 
 
