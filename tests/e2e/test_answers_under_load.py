@@ -18,6 +18,7 @@ from headrace.client import Client
 from headrace.engine.queries.row_buffer import BUFFERED_BYTES
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import NewRecord, RecordWriter
+from headrace.model.requests import Request
 from server_process import eventually
 
 pytestmark = pytest.mark.heavy
@@ -64,37 +65,123 @@ def test_twenty_push_queries_at_once(server, client, stream):
     eventually(lambda: not server.engine.pushes)
 
 
-def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream):
+def write(server, topic, count, first=0):
+    """Records of about a kilobyte: ten for each second, of 500 keys in turn."""
     text = "x" * 1000
     with RecordWriter(KafkaConnection({"bootstrap.servers": server.kafka})) as writer:
         writer.write_all(
-            NewRecord(stream, b"k", json.dumps({"N": i, "T": text}).encode()) for i in range(60_000)
+            NewRecord(
+                topic,
+                f"k{i % 500}".encode(),
+                json.dumps({"N": i, "T": text}).encode(),
+                timestamp=1_000_000 + 100 * i,
+            )
+            for i in range(first, first + count)
         )
+
+
+def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream):
+    write(server, stream, 60_000)
     # A micro-batch is 1,000 rows here, of 60: what waits is a small part of the topic.
     own = {"ksql.streams.max.offsets.per.trigger": 1000}
     with client.stream(f"SELECT * FROM {stream} EMIT CHANGES;", properties=own) as rows:
         (running,) = server.engine.pushes
-        before = _stalled(running)
-        assert before < 45
+        eventually(lambda: running.is_parked)
+        assert 0 < len(list(Path(running.checkpoint, "commits").glob("[0-9]*"))) < 45
         assert running.waiting_bytes <= BUFFERED_BYTES + 1_500_000
+        assert not server.engine.env.spark.streams.active
         numbers = [row[1] for _, row in zip(range(60_000), rows, strict=False)]
     assert numbers == list(range(60_000))
     eventually(lambda: not server.engine.pushes)
 
 
-def _stalled(running):
-    """The number of the batch in which a query has come to a halt."""
-    seen, since = -1, time.monotonic()
-    while seen < 1 or time.monotonic() - since < 3:
-        if (now := _batches(running)) != seen:
-            seen, since = now, time.monotonic()
-        time.sleep(0.1)
-    return seen
+SLOWLY_READ = {
+    "stateless": "SELECT * FROM {S} WHERE N % 3 > 0 EMIT CHANGES",
+    "limit": "SELECT * FROM {S} EMIT CHANGES LIMIT 4321",
+    "aggregate": "SELECT ID, COUNT(*), MAX(T) FROM {S} GROUP BY ID EMIT CHANGES",
+    "window": (
+        "SELECT ID, COUNT(*), LATEST_BY_OFFSET(T) FROM {S} WINDOW TUMBLING (SIZE 90 SECONDS) "
+        "GROUP BY ID EMIT CHANGES"
+    ),
+    "final": (
+        "SELECT ID, COUNT(*), LATEST_BY_OFFSET(T) FROM {S} WINDOW TUMBLING "
+        "(SIZE 10 SECONDS, GRACE PERIOD 0 SECONDS) GROUP BY ID EMIT FINAL"
+    ),
+    "joined with a table": (
+        "SELECT S.ID, S.N, T.N, S.T FROM {S} S LEFT JOIN {S}_T T ON S.ID = T.ID EMIT CHANGES"
+    ),
+    "joined with a stream": (
+        "SELECT A.ID, A.N, B.N, A.T FROM {S} A JOIN {S}_2 B WITHIN 60 SECONDS "
+        "GRACE PERIOD 0 SECONDS ON A.ID = B.ID EMIT CHANGES"
+    ),
+    "table": "SELECT * FROM {S}_T EMIT CHANGES",
+}
 
 
-def _batches(running):
-    progress = running._streaming.lastProgress
-    return -1 if progress is None else progress["batchId"]
+@pytest.fixture(scope="module")
+def slowly_read(server, client):
+    client.execute(
+        "CREATE STREAM SLOWLY (ID STRING KEY, N INT, T STRING) "
+        "WITH (KAFKA_TOPIC='slowly', PARTITIONS=2, VALUE_FORMAT='JSON');"
+        "CREATE STREAM SLOWLY_2 (ID STRING KEY, N INT, T STRING) "
+        "WITH (KAFKA_TOPIC='slowly', VALUE_FORMAT='JSON');"
+        "CREATE TABLE SLOWLY_T (ID STRING PRIMARY KEY, N INT, T STRING) "
+        "WITH (KAFKA_TOPIC='slowly', VALUE_FORMAT='JSON');"
+    )
+    write(server, "slowly", 8_000)
+    yield "SLOWLY"
+    client.execute("DROP STREAM SLOWLY; DROP STREAM SLOWLY_2; DROP TABLE SLOWLY_T DELETE TOPIC;")
+
+
+@pytest.mark.parametrize("kind", SLOWLY_READ)
+def test_a_slow_reader_whose_query_was_parked_misses_and_doubles_nothing(server, slowly_read, kind):
+    asked = Request(
+        SLOWLY_READ[kind].format(S=slowly_read) + ";",
+        {"auto.offset.reset": "earliest", "ksql.streams.max.offsets.per.trigger": 1000},
+    )
+    at_once, _ = _all_rows(server.engine.query(asked), pauses=0)
+    assert len(at_once) > 1000
+    slowly, runs = _all_rows(server.engine.query(asked), pauses=2)
+    assert len(runs) > 2
+    assert sorted(slowly) == sorted(at_once)
+    eventually(lambda: not server.engine.pushes)
+
+
+def _all_rows(push, pauses):
+    """The rows of a query until it waits for records, and its runs in Spark; the reader pauses so
+    many times, each until the query is parked."""
+    found, runs, deadline = [], [], time.monotonic() + 180
+    while time.monotonic() < deadline:
+        if push.run not in runs:
+            runs.append(push.run)
+            if len(runs) <= pauses:
+                eventually(lambda: push.is_parked)
+        done = _waits_for_records(push)
+        batch = push.next_batch(0.5)
+        if batch is None or (done and not batch):
+            break
+        found += [str(row.values) for row in batch]
+    push.close()
+    return found, runs
+
+
+def _waits_for_records(push):
+    streaming = push._streaming
+    waits = streaming is not None and streaming.status["message"] == "Waiting for data to arrive"
+    return waits and not push.waiting_bytes
+
+
+def test_a_parked_query_is_shown_and_can_be_terminated(server, client, stream):
+    write(server, stream, 4000)
+    own = {"auto.offset.reset": "earliest", "ksql.streams.max.offsets.per.trigger": 1000}
+    push = server.engine.query(Request(f"SELECT * FROM {stream} EMIT CHANGES;", own))
+    eventually(lambda: push.is_parked)
+    (shown,) = [q for q in client.queries() if q["queryType"] == "PUSH"]
+    assert (shown["id"], shown["state"]) == (push.id, "RUNNING")
+    assert Path(push.checkpoint).exists()
+    client.execute(f"TERMINATE {push.id};")
+    assert push.next_batch(5) is None
+    assert not server.engine.pushes and not Path(push.checkpoint).exists()
 
 
 @pytest.mark.parametrize("way", ["hang up", "close", "terminate", "drop"])

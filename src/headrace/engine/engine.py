@@ -18,6 +18,7 @@ from headrace.engine.cluster.standby import Following, Standby
 from headrace.engine.environment import Environment
 from headrace.engine.health import HealthWatch
 from headrace.engine.queries import processing_log, row_buffer
+from headrace.engine.queries.parking import Parking
 from headrace.engine.queries.persistent import QueryKeeper
 from headrace.engine.queries.push import PushQueries, PushQuery
 from headrace.engine.queries.stalls import StallWatch
@@ -93,6 +94,7 @@ class Engine:
         self._inserts = Inserts(env, self._tails.expect)
         self._processing_log = processing_log.LogWriter(env)
         self.pushes = PushQueries(self._processing_log.write)
+        self._parking = Parking(self.pushes)
         pulls = PullService(self._pulls, self._tails)
         self._metastore = Metastore(
             env,
@@ -162,12 +164,14 @@ class Engine:
             self.watch.give_up,
         )
         self.watch.add("commandRunner", self._command_runner)
-        for part in (self.heartbeat, self.queries, self._topic_watch, self._stall_watch):
+        parts = self.heartbeat, self.queries, self._topic_watch, self._stall_watch, self._parking
+        for part in parts:
             self.watch.watch(part.thread.name, part.thread)
         self.watch.add(self._tails.thread.name, self._tables)
         self.watch.watch("lease", self._following.role)
         self.watch.open()
         self._stall_watch.open()
+        self._parking.open()
 
     def _tables(self) -> str | None:
         trouble = self._tails.trouble
@@ -187,7 +191,8 @@ class Engine:
         """Stops the engine within seconds, even if Kafka does not answer. Nothing is lost: commands
         are in Kafka, and queries continue from their checkpoints."""
         closing = Closing(CLOSE_SECONDS)
-        for part in (self.watch, self._stall_watch, self.pushes, self._tails, self._inserts):
+        watches = self.watch, self._stall_watch, self._parking
+        for part in (*watches, self.pushes, self._tails, self._inserts):
             closing.close(part)
         closing.close(self._following)
         closing.close(self._topic_watch)

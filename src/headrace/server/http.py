@@ -18,6 +18,7 @@ from typing import Any
 import uvloop
 from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces, SSLProtocols
+from granian.http import HTTP1Settings, HTTP2Settings
 from granian.server.embed import Server
 from starlette.applications import Starlette
 
@@ -28,6 +29,9 @@ from headrace.server.streams import Services
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024
+# What waits here for a client that does not read, beside what the system keeps for it; no request's
+# head may be larger either. Granian's own is 400 KiB.
+_UNSENT_BYTES = 128 * 1024
 _REFUSED = "Cannot listen on {host}:{port}: {reason}"
 # Granian's own threads let go of the event loop shortly after it says it has stopped.
 _SETTLE_SECONDS = 0.2
@@ -50,6 +54,8 @@ class _Embedded(Server):
             websockets=True,
             backlog=_BACKLOG,
             log_enabled=False,
+            http1_settings=HTTP1Settings(max_buffer_size=_UNSENT_BYTES),
+            http2_settings=HTTP2Settings(max_send_buffer_size=_UNSENT_BYTES),
             ssl_cert=tls.certificate if tls else None,
             ssl_key=tls.key if tls else None,
             ssl_key_password=tls.key_password if tls else None,

@@ -27,6 +27,7 @@ from headrace.plan.pull import Bound, KeyConstraint, Range
 from headrace.spark.internals import state_sockets
 from headrace.spark.sink import packed_rows as packed
 from headrace.spark.sink.packed_rows import PackedRows
+from server_process import eventually
 
 
 def batch(rows: int, size: int, first: int = 0) -> pa.RecordBatch:
@@ -93,34 +94,55 @@ def rows_of(size: int) -> PackedRows:
     return PackedRows(size, (), None)
 
 
-def test_what_waits_is_bounded_in_bytes():
-    waiting = RowBuffer(most=100)
-    for size in (60, 40):
-        waiting.put(rows_of(size))
-    for more, waits in ((1, [60, 40]), (1000, [1])):  # a large one waits alone
-        thread = threading.Thread(target=waiting.put, args=(rows_of(more),), daemon=True)
-        thread.start()
-        for size in waits:
-            thread.join(0.1)
-            assert thread.is_alive() == (waiting.size + more > 100)
-            assert waiting.get(5).size == size
-        thread.join(5)
-        assert not thread.is_alive()
-    assert waiting.get(5).size == 1000
-    assert waiting.get(0) is None
+def waiting_writer(buffer: RowBuffer) -> tuple[threading.Thread, list[bool]]:
+    """A writer that waits for room, and then what it was told."""
+    told: list[bool] = []
+    thread = threading.Thread(target=lambda: told.append(buffer.wait_for_room()), daemon=True)
+    thread.start()
+    eventually(lambda: buffer.is_full, 5)
+    return thread, told
+
+
+def test_nothing_more_is_made_while_so_many_bytes_wait():
+    buffer = RowBuffer(most=100)
+    assert buffer.wait_for_room()
+    buffer.put(rows_of(60))
+    assert buffer.wait_for_room()
+    buffer.put(rows_of(1000))  # a large one goes over the limit, once
+    thread, told = waiting_writer(buffer)
+    assert buffer.size == 1060
+    assert buffer.get(5).size == 60
+    thread.join(0.1)
+    assert thread.is_alive()
+    assert buffer.get(5).size == 1000
+    thread.join(5)
+    assert told == [True] and not buffer.is_full
+    assert buffer.get(0) is None
 
 
 def test_who_brings_is_let_go_when_nobody_reads_any_more(tmp_path):
-    waiting = RowBuffer(most=10)
-    waiting.put(rows_of(10))
-    late = evaluated([batch(10_000, 200)], str(tmp_path))
-    thread = threading.Thread(target=waiting.put, args=(late,), daemon=True)
-    thread.start()
-    waiting.close()
+    buffer = RowBuffer(most=10)
+    buffer.put(rows_of(10))
+    thread, told = waiting_writer(buffer)
+    buffer.close()
     thread.join(5)
-    assert not thread.is_alive()
-    assert list(tmp_path.iterdir()) == []  # and its rows are deleted
-    assert waiting.get(5) is None
+    assert told == [False]
+    buffer.put(evaluated([batch(10_000, 200)], str(tmp_path)))
+    assert list(tmp_path.iterdir()) == []  # its rows are deleted
+    assert buffer.get(5) is None
+
+
+def test_a_writer_without_room_can_be_barred_and_what_waits_stays():
+    buffer = RowBuffer(most=10)
+    assert not buffer.bar()  # nobody waits
+    buffer.put(rows_of(10))
+    thread, told = waiting_writer(buffer)
+    assert buffer.bar()
+    thread.join(5)
+    assert told == [False] and buffer.get(5).size == 10
+    assert not buffer.wait_for_room()  # until it is let in again
+    buffer.admit()
+    assert buffer.wait_for_room()
 
 
 # ------------------------------------------------------------------------------------ pulling

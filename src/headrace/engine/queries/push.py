@@ -19,6 +19,7 @@ from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
 from headrace.engine.queries.program import answer_program, starting_offsets
 from headrace.engine.queries.row_buffer import RowBuffer
+from headrace.engine.queries.start_slots import StartSlots
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
@@ -26,21 +27,55 @@ from headrace.model.settings import Settings
 from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
-from headrace.spark.internals.callbacks import CallbackConnection
+from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
 from headrace.spark.runtime.checkpoint import forget
+from headrace.spark.runtime.progress import has_begun
 from headrace.spark.runtime.session import is_local
 from headrace.spark.sink.answers import packed_answer, result_rows
 from headrace.spark.sink.packed_rows import PackedRows
 
 LOG = logging.getLogger(__name__)
 
+# A client that has read nothing for so long, while more rows could be made, has its query parked.
+PARK_SECONDS = 1.0
+# A query that has not brought its first batch by then keeps others no longer from starting.
+START_SECONDS = 10.0
+
+
+class PushProgram:
+    """What a push query runs in Spark, and the checkpoint in which it keeps its position and state.
+
+    Rows are built anew for each start: a query that does not run holds nothing in Spark's JVM.
+    """
+
+    def __init__(self, build: Callable[[], DataFrame], checkpoint: Callable[[], str]) -> None:
+        self._build = build
+        self._rows: DataFrame | None = build()  # if it cannot be built, that is told at once
+        self._spark = self._rows.sparkSession
+        self.checkpoint = checkpoint()
+
+    def start(self, take: Callable[[DataFrame, int], None]) -> StreamingQuery:
+        """At its beginning or from its checkpoint; `take` is given each micro-batch."""
+        rows, self._rows = self._rows or self._build(), None
+        return (
+            rows.writeStream.foreachBatch(take)
+            .option("checkpointLocation", self.checkpoint)
+            .outputMode("update")
+            .start()
+        )
+
+    def forget(self) -> None:
+        forget(self._spark, self.checkpoint)
+
 
 class PushQuery:
-    """A running push query: its rows as they come, until its limit is reached or it is closed.
+    """A push query: its rows as they come, until its limit is reached or it is closed.
 
-    `of` says whether they are a stream's or changes of a table, which tell what is gone. What waits
-    for the reader is bounded, and while that is full the micro-batch that brings more does not end:
-    who does not read has a query that does not read either.
+    `of` says whether they are a stream's or changes of a table, which tell what is gone.
+
+    What waits for the reader is bounded, and while that is full no further micro-batch is
+    evaluated. If nobody reads for a while then, the query is parked: it has ended in Spark, and
+    begins there again when the reader has read what waits for it.
     """
 
     kind = QueryKind.PUSH
@@ -51,48 +86,52 @@ class PushQuery:
         statement: str,
         schema: Schema,
         of: SourceKind,
-        rows: DataFrame,
-        checkpoint: str,
+        program: PushProgram,
         place: str | None,
         limit: int | None,
+        slots: StartSlots,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
     ) -> None:
         self.id = id_
         self.statement = statement
         self.schema = schema
-        self._of_table = of is SourceKind.TABLE
         self.final_message: str | None = None
+        self.run = ""
+        self._of_table = of is SourceKind.TABLE
         self._left = limit
+        self._program = program
+        self._place = place
+        self._slots = slots
         self._ended = ended
         self._log = log
         self._buffer = RowBuffer()
         self._reading: Iterator[list[ResultRow]] = iter(())
         self._closing = threading.Event()
         self._over = limit == 0
-        self._line: CallbackConnection | None = None
-        self.checkpoint = checkpoint
-        self._place = place
-        self._forget = partial(forget, rows.sparkSession, checkpoint)
-        self._streaming: StreamingQuery | None = None
         self._failure: str | None = None
-        try:
-            self._streaming = (
-                packed_answer(rows, schema, place)
-                .writeStream.foreachBatch(self._take)
-                .option("checkpointLocation", checkpoint)
-                .outputMode("update")
-                .start()
-            )
-        except BaseException:  # whatever it is, the checkpoint is not left behind
-            self._forget()
-            raise
-        self.run = str(self._streaming.runId)
+        self._read_at = self._began_at = time.monotonic()
+        # Held while the query begins or ends in Spark.
+        self._changing = threading.Lock()
+        self._streaming: StreamingQuery | None = None
+        self._line: CallbackConnection | None = None
+        self._unfinished = UnfinishedBatch()
 
     @property
     def waiting_bytes(self) -> int:
         """The bytes of rows that the reader has not taken yet."""
         return self._buffer.size
+
+    @property
+    def checkpoint(self) -> str:
+        return self._program.checkpoint
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether it is not in Spark: it waits for its reader, or may not start yet."""
+        return self._streaming is None
+
+    # ------------------------------------------------------------------ what the reader calls
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         if self._over:
@@ -101,8 +140,11 @@ class PushQuery:
             return None
         deadline = time.monotonic() + timeout
         while True:
+            self._read_at = time.monotonic()
             batch = self._read()
             if batch is None:
+                if not self._buffer.size:
+                    self.start(deadline - time.monotonic())
                 found = self._buffer.get(max(0.0, deadline - time.monotonic()))
                 if found is None:
                     return self._nothing()
@@ -130,18 +172,77 @@ class PushQuery:
         return batch
 
     def _nothing(self) -> Sequence[ResultRow] | None:
-        streaming = self._streaming
         if self._failure is not None:
             raise HeadraceError(f"The query failed: {self._failure}")
-        if self._closing.is_set() or streaming is None:
+        if self._closing.is_set():
             return None
-        if not streaming.isActive:
+        with self._changing:
+            streaming = self._streaming
+            if streaming is None or streaming.isActive:
+                return []
             failure = streaming.exception()
-            self.close()
-            if failure is not None:
-                raise HeadraceError(f"The query failed: {reason_of(failure)}")
-            return None
-        return []
+        self.close()
+        if failure is not None:
+            raise HeadraceError(f"The query failed: {reason_of(failure)}")
+        return None
+
+    # ------------------------------------------------------------------ in Spark
+
+    def start(self, timeout: float) -> None:
+        """Starts it in Spark unless it runs there, if it may within so many seconds."""
+        if not self.is_parked or not self._slots.take(self, timeout):
+            return
+        with self._changing:
+            if self._closing.is_set():
+                self._slots.leave(self)
+                return
+            self._buffer.admit()
+            self._began_at = time.monotonic()
+            try:
+                self._streaming = self._program.start(self._take)
+                self.run = str(self._streaming.runId)
+            finally:
+                if self.is_parked:  # it failed, and others may start
+                    self._slots.leave(self)
+
+    def _take(self, batch: DataFrame, batch_id: int) -> None:
+        if self._line is None:
+            self._line = CallbackConnection(batch.sparkSession)
+        if not self._buffer.wait_for_room():
+            raise self._unfinished
+        packed = PackedRows.of(batch, self._place)
+        if packed.size:
+            self._buffer.put(packed)
+        self._slots.leave(self)
+
+    def look_after(self, now: float) -> None:
+        """Gives up the slot of a query that has started, and parks one that nobody reads."""
+        if self._slots.has(self) and self._has_begun(now):
+            self._slots.leave(self)
+        if self._buffer.is_full and now - self._read_at >= PARK_SECONDS:
+            with self._changing:
+                if self._buffer.bar():
+                    self._stop()
+
+    def _has_begun(self, now: float) -> bool:
+        streaming = self._streaming
+        late = now - self._began_at >= START_SECONDS
+        return late or (streaming is not None and has_begun(streaming))
+
+    def _stop(self) -> None:
+        # Spark holds on to this object as long as Python does to Spark's: neither would ever go.
+        streaming, self._streaming = self._streaming, None
+        try:
+            if streaming is not None:
+                streaming.stop()
+        finally:
+            if self._line is not None:
+                self._line.close()
+                self._line = None
+            # PySpark keeps what a call has raised, and its trace would keep the batch.
+            self._unfinished.__traceback__ = None
+
+    # ------------------------------------------------------------------ the end
 
     def fail(self, reason: str) -> None:
         """Ends the query with an error for its reader."""
@@ -154,26 +255,15 @@ class PushQuery:
             return
         self._closing.set()
         self._buffer.close()
-        if self._streaming is not None:
+        self._slots.leave(self)
+        with self._changing:
             try:
-                self._streaming.stop()
+                self._stop()
             except Py4JJavaError as e:  # its thread ends later, or never
                 LOG.error("Push query %s could not be stopped: %s", self.id, reason_of(e))
-        # Spark holds on to this object as long as Python does to Spark's: neither would ever go.
-        self._streaming = None
-        if self._line is not None:
-            self._line.close()
-            self._line = None
         self._ended(self)
-        self._forget()
+        self._program.forget()
         row_buffer.leave(self._place)
-
-    def _take(self, batch: DataFrame, batch_id: int) -> None:
-        if self._line is None:
-            self._line = CallbackConnection(batch.sparkSession)
-        packed = PackedRows.of(batch, self._place)
-        if packed.size:
-            self._buffer.put(packed)
 
 
 class PushQueries:
@@ -181,6 +271,7 @@ class PushQueries:
 
     def __init__(self, log: Callable[[Sequence[str]], None]) -> None:
         self._log = log
+        self._slots = StartSlots()
         self._running: dict[str, PushQuery] = {}
 
     def __len__(self) -> int:
@@ -208,24 +299,36 @@ class PushQueries:
         limit: int | None,
         scalable: bool,
     ) -> PushQuery:
-        """Starts a push query; a `scalable` one has its own kind of id, and no rows for deletes."""
+        """A push query that starts now, or as soon as it may; a `scalable` one has its own kind of
+        id, and no rows for deletes."""
         node = planned.node
         assert isinstance(node, n.Answer)
         id_ = f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}" if scalable else _transient_id()
         starts = starting_offsets(env, node, settings)
+        place = row_buffer.new_place(env)
+
+        def build() -> DataFrame:
+            rows = answer_program(env, id_, node, settings, starts, whole=scalable)
+            return packed_answer(rows, planned.schema, place)
+
         push = PushQuery(
             id_,
             statement,
             planned.schema,
             SourceKind.STREAM if scalable else node.kind,
-            answer_program(env, id_, node, settings, starts, whole=scalable),
-            _checkpoint(env.spark, env.state_dir, id_),
-            row_buffer.new_place(env),
+            PushProgram(build, partial(_checkpoint, env.spark, env.state_dir, id_)),
+            place,
             limit,
+            self._slots,
             self._ended,
             self._log,
         )
         self._running[id_] = push
+        try:
+            push.start(0)
+        except BaseException:  # whatever it is, the checkpoint is not left behind
+            push.close()
+            raise
         return push
 
     def _ended(self, push: PushQuery) -> None:

@@ -13,23 +13,48 @@ from headrace.spark.runtime.session import is_local
 from headrace.spark.runtime.torn_checkpoints import local_path
 from headrace.spark.sink.packed_rows import PackedRows
 
-# So much of what was computed waits for its reader, and of a larger batch nothing else beside it.
+# While so much of what was computed waits for its reader, nothing more is computed.
 BUFFERED_BYTES = 1024 * 1024
 
 
 class RowBuffer:
-    """Batches that wait for their reader; a writer blocks while the buffer is full."""
+    """Batches that wait for their reader; a writer waits for room before it makes another."""
 
     def __init__(self, most: int = BUFFERED_BYTES) -> None:
         self._most = most
         self._batches: deque[PackedRows] = deque()
         self._changed = threading.Condition()
+        self._writer_waits = False
+        self._barred = False
         self._closed = False
 
-    def put(self, batch: PackedRows) -> None:
-        """Returns when there is room, or when nobody reads any more."""
+    def wait_for_room(self) -> bool:
+        """False if the writer is to end instead: it is barred, or nobody reads any more."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._fits(batch.size))
+            self._writer_waits = True
+            self._changed.wait_for(lambda: self._closed or self._barred or self.size < self._most)
+            self._writer_waits = False
+            return not self._closed and not self._barred
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the writer waits for room."""
+        return self._writer_waits
+
+    def bar(self) -> bool:
+        """Ends the wait of the writer without room; False if it does not wait."""
+        with self._changed:
+            self._barred = self._writer_waits
+            self._changed.notify_all()
+            return self._barred
+
+    def admit(self) -> None:
+        """Lets a writer in again."""
+        with self._changed:
+            self._barred = False
+
+    def put(self, batch: PackedRows) -> None:
+        with self._changed:
             if self._closed:
                 batch.discard()
                 return
@@ -39,9 +64,6 @@ class RowBuffer:
     @property
     def size(self) -> int:
         return sum(batch.size for batch in list(self._batches))
-
-    def _fits(self, size: int) -> bool:
-        return not self._batches or size + self.size <= self._most
 
     def get(self, timeout: float) -> PackedRows | None:
         with self._changed:

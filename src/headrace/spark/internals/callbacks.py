@@ -6,12 +6,25 @@ streaming query has such a thread. It keeps the connection when that thread is g
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from headrace.spark.internals.java_objects import field
+
+
+class UnfinishedBatch(Exception):
+    """Raised in a call to end a query within a micro-batch, which runs again with the query."""
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], UnfinishedBatch)
+
+
+# Py4J logs what a call raises, with its trace.
+logging.getLogger("py4j.clientserver").addFilter(_is_news)
 
 
 class CallbackConnection:

@@ -121,3 +121,11 @@ class Batch:
         message = str(status.message())
         waits = not status.isTriggerActive() or message == _WAITS_FOR_DATA
         return Batch(last is not None, None if waits else (last, message))
+
+
+def has_begun(query: StreamingQuery) -> bool:
+    """Whether it is through with its first batch, or waits for its first records, or has ended."""
+    running = java_query(query)
+    if not running.isActive() or running.lastProgress() is not None:
+        return True
+    return str(running.status().message()) == _WAITS_FOR_DATA

@@ -71,6 +71,11 @@ _DEFAULTS = {
     "spark.app.name": "headrace",
     "spark.master": "local[*]",
     "spark.ui.enabled": "false",
+    # Without it nobody looks at what is over; a plan's text of each micro-batch would be kept.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
     "spark.scheduler.mode": "FAIR",

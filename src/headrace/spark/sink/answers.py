@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,24 +26,30 @@ def result_rows(
     packed: PackedRows, schema: Schema, log: Callable[[Sequence[str]], None] | None = None
 ) -> Iterator[list[ResultRow]]:
     """The live rows, a few at a time. A tombstone shows its key only, with the window that is part
-    of it. Log entries that rows carry go to `log`."""
+    of it. Log entries that rows carry go to `log`.
+
+    Rows that were handed over are not kept: the next ones may be asked for much later."""
     keys = [c.namespace is Namespace.KEY or c.name in WINDOW_BOUNDS for c in schema]
-    for chunk in packed.chunks():
-        *columns, nulls, deads, errors = map(_values, chunk.columns)
-        entries = [dated(e) for told in errors if told for e in told.split("\n")]
-        if entries and log is not None:
-            log(entries)
-        rows = []
-        for i, (null, dead) in enumerate(zip(nulls, deads, strict=True)):
-            if dead:
-                continue
-            if null:
-                shown = [c[i] if is_key else None for c, is_key in zip(columns, keys, strict=True)]
-            else:
-                shown = [c[i] for c in columns]
-            rows.append(ResultRow(shown, bool(null)))
-        if rows:
-            yield rows
+    return filter(None, map(partial(_live_rows, keys, log), packed.chunks()))
+
+
+def _live_rows(
+    keys: Sequence[bool], log: Callable[[Sequence[str]], None] | None, chunk: pa.RecordBatch
+) -> list[ResultRow]:
+    *columns, nulls, deads, errors = map(_values, chunk.columns)
+    entries = [dated(e) for told in errors if told for e in told.split("\n")]
+    if entries and log is not None:
+        log(entries)
+    rows = []
+    for i, (null, dead) in enumerate(zip(nulls, deads, strict=True)):
+        if dead:
+            continue
+        if null:
+            shown = [c[i] if is_key else None for c, is_key in zip(columns, keys, strict=True)]
+        else:
+            shown = [c[i] for c in columns]
+        rows.append(ResultRow(shown, bool(null)))
+    return rows
 
 
 def _values(column: pa.Array) -> list[Any]:
