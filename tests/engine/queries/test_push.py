@@ -306,4 +306,6 @@ def test_a_query_that_waits_to_start_can_be_closed():
     second.close()
     reader.join(5)
     assert told == [None]
+    assert second.next_batch(0) is None
     first.close()
+    assert not stage.slots._asked and not stage.slots._starting

@@ -190,7 +190,11 @@ class PushQuery:
 
     def start(self, timeout: float) -> None:
         """Starts it in Spark unless it runs there, if it may within so many seconds."""
-        if not self.is_parked or not self._slots.take(self, timeout):
+        if not self.is_parked or self._closing.is_set():
+            return
+        if not self._slots.take(self, timeout):
+            if self._closing.is_set():  # meanwhile: nobody will ask again
+                self._slots.leave(self)
             return
         with self._changing:
             if self._closing.is_set():
