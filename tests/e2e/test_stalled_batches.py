@@ -43,7 +43,7 @@ def server_process(tmp_path, mended):
     extensions = tmp_path / "ext"
     extensions.mkdir()
     (extensions / "ponder.py").write_text(FUNCTION.format(mended=str(mended)))
-    settings = {"ksql.extension.dir": str(extensions), "ksql.query.stall.timeout.ms": "20000"}
+    settings = {"ksql.extension.dir": str(extensions), "ksql.query.stall.timeout.ms": "10000"}
     ports = (free_port(), free_port(), free_port())
     process = ServerProcess(tmp_path / "data", ports, settings=settings)
     try:
