@@ -28,6 +28,7 @@ from headrace.model.requests import Request
 from headrace.schemas import protobuf
 from headrace.server.bodies import parse_json
 from headrace.server.response_formats import ProtobufAnswer, StreamedAnswer
+from headrace.spark.runtime.session import another_session
 from headrace.testing.cases import Json, ServerCase
 from headrace.testing.comparing import same
 from headrace.testing.outcomes import CaseFailure, error_text
@@ -201,7 +202,7 @@ _CLIENT_SETTINGS: Mapping[str, object] = {
 @contextmanager
 def _opened(world: Environment) -> Iterator[Engine]:
     # Cases run side by side, and their queries have the same names: each has a session of its own.
-    engine = Engine(replace(world, spark=world.spark.newSession()))
+    engine = Engine(replace(world, spark=another_session(world.spark)))
     engine.open()
     try:
         yield engine

@@ -221,6 +221,13 @@ def start_session(
     return session
 
 
+def another_session(session: SparkSession) -> SparkSession:
+    """One with settings and queries of its own, in the same Spark context."""
+    other = session.newSession()
+    register(other)
+    return other
+
+
 def _start_java(settings: Mapping[str, str]) -> None:
     """PySpark puts all settings on the command line of its JVM, where everybody on the machine can
     read them. So it is started with those that are no secret; the session tells it the others."""
