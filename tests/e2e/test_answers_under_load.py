@@ -97,7 +97,7 @@ def test_a_client_that_does_not_read_slows_its_query_down(server, client, stream
 
 SLOWLY_READ = {
     "stateless": "SELECT * FROM {S} WHERE N % 3 > 0 EMIT CHANGES",
-    "limit": "SELECT * FROM {S} EMIT CHANGES LIMIT 4321",
+    "limit": "SELECT * FROM {S} EMIT CHANGES LIMIT 7654",
     "aggregate": "SELECT ID, COUNT(*), MAX(T) FROM {S} GROUP BY ID EMIT CHANGES",
     "window": (
         "SELECT ID, COUNT(*), LATEST_BY_OFFSET(T) FROM {S} WINDOW TUMBLING (SIZE 90 SECONDS) "
