@@ -129,7 +129,7 @@ _HERE = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2)}
 _ON_CLUSTER = {
     "spark.sql.shuffle.partitions": str(DEFAULT_BUCKETS),
     # A task that was ended and runs on keeps its core: then the executor goes, and Spark has
-    # another. The driver has none to spare (`engine/stalls.py`).
+    # another. The driver has none to spare (`engine/queries/stalls.py`).
     "spark.task.reaper.enabled": "true",
     "spark.task.reaper.killTimeout": "60s",
     "spark.task.reaper.threadDump": "false",

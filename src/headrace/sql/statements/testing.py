@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from headrace.model.errors import Position
 from headrace.sql.statements.inserts import InsertValues
-from headrace.sql.statements.sources import CreateStream, CreateTable
+from headrace.sql.statements.sources import CreateSource, CreateStream, CreateTable
 from headrace.sql.statements.statement_parser import TEST_STATEMENTS, StatementParser, begins
 from headrace.sql.tree import ConstraintKind, Names, Statement, string
 
@@ -47,36 +48,38 @@ class AssertTombstone(TestStatement):
         return self.row.row(self.title, "KEY", names)
 
 
-@begins("ASSERT STREAM", table=TEST_STATEMENTS)
 @dataclass(frozen=True)
-class AssertStream(TestStatement):
-    expected: CreateStream
+class AssertSource(TestStatement):
+    """A source must be as a CREATE statement would make it."""
+
+    creates: ClassVar[type[CreateSource]]
+    key: ClassVar[ConstraintKind]
+
+    expected: CreateSource
 
     @classmethod
     def read(cls, p: StatementParser, position: Position, words: Sequence[str]) -> Statement:
         name, elements = p.source_name(), p.elements()
-        p.key_must_be(ConstraintKind.KEY, elements)
-        expected = CreateStream(name, elements, p.properties(), position=position)
+        p.key_must_be(cls.key, elements)
+        expected = cls.creates(name, elements, p.properties(), position=position)
         return cls(expected, position=position)
 
     def sql(self, names: Names) -> str:
         return "ASSERT" + self.expected.sql(names).removeprefix("CREATE")
+
+
+@begins("ASSERT STREAM", table=TEST_STATEMENTS)
+@dataclass(frozen=True)
+class AssertStream(AssertSource):
+    creates = CreateStream
+    key = ConstraintKind.KEY
 
 
 @begins("ASSERT TABLE", table=TEST_STATEMENTS)
 @dataclass(frozen=True)
-class AssertTable(TestStatement):
-    expected: CreateTable
-
-    @classmethod
-    def read(cls, p: StatementParser, position: Position, words: Sequence[str]) -> Statement:
-        name, elements = p.source_name(), p.elements()
-        p.key_must_be(ConstraintKind.PRIMARY_KEY, elements)
-        expected = CreateTable(name, elements, p.properties(), position=position)
-        return cls(expected, position=position)
-
-    def sql(self, names: Names) -> str:
-        return "ASSERT" + self.expected.sql(names).removeprefix("CREATE")
+class AssertTable(AssertSource):
+    creates = CreateTable
+    key = ConstraintKind.PRIMARY_KEY
 
 
 @begins("RUN SCRIPT", table=TEST_STATEMENTS)
