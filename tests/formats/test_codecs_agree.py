@@ -276,6 +276,10 @@ def test_ordinary_json_needs_no_second_look(spark, spelling):
     assert natively == {place: row for place, (row, _) in enumerate(expected)}
 
 
+def _nested(depth):
+    return b"[" * depth + b"]" * depth
+
+
 ODD_TEXTS = [
     *(b'{"ID":"1"}', b'{"ID":1.0}', b'{"ID":9223372036854775808}', b'{"N":2147483648}'),
     *(b'{"ID":1,"ID":2}', b'{"ID":null,"id":2}', b'{"Id":1,"ID":null}', b'{"NAME":1.50}'),
@@ -287,7 +291,15 @@ ODD_TEXTS = [
     *(b'{"SHOP":1}', b'{"SHOP":{"ZIP":"1"}}', b'{"SHOP":{"zip":1,"ZIP":2}}', b'{"SHOP":null}'),
     *('{"ID":1}'.encode("utf-16-le"), '{"ID":1}'.encode("utf-16"), b'{"NAME":"\xed\xa0\x80"}'),
     *(b'{"NAME":"\\ud800"}', b'{"NAME":"\\ud834\\udd1e"}', b'{"NAME":"a\x00"}', b'{"NAME":"\t"}'),
-    *(b"[" * 5000, b'{"x":' * 300, b'{"ID":1}{', b'{"ID":01}', b'{"ID":1,}', b'{"x":tru,"ID":1}'),
+    *(b"[" * 50_000, b'{"x":' * 1000, b'{"x":' * 1001, b'{"ID":1,"x":%s}' % _nested(999)),
+    *(
+        b'{"ID":1,"x":%s}' % _nested(1000),
+        b'{"ID":1} %s' % _nested(2000),
+        b'{"ID":1}{',
+        b'{"ID":01}',
+        b'{"ID":1,}',
+        b'{"x":tru,"ID":1}',
+    ),
     *(b'{"x":"\\q","ID":1}', b'{"ID":' + b"1" * 2000 + b"}", b"{}", b"null", b"1", b"", b"   "),
     *('{"ıd":1}'.encode(), '{"ŞHOP":1}'.encode(), '{"ſhop":{"CITY":"x"}}'.encode()),
 ]

@@ -241,3 +241,19 @@ def test_map_keys_must_be_strings():
         "schema: Persistence{columns=[`A` MAP<INTEGER, STRING>], features=[WRAP_SINGLES]}\n"
         "reason: JSON only supports MAP types with STRING keys"
     )
+
+
+@pytest.mark.parametrize("frames", [0, 900], ids=["flat", "deep"])
+def test_how_deep_a_document_may_be_is_not_for_the_stack_to_say(frames):
+    def decoded(more, text):
+        return decoded(more - 1, text) if more else codec(INTEGER).decode(text)
+
+    def nested(depth):
+        return b"[" * depth + b"]" * depth
+
+    brackets = b'{"x":"%s","A":1}' % (b'[{\\"' * 2000)
+    for text in (b'{"x":%s,"A":1}' % nested(999), b'{"A":1}' + nested(3000), brackets):
+        assert decoded(frames, text) == {"A": 1}
+    for text in (b'{"x":%s,"A":1}' % nested(1000), b"[" * 100_000):
+        with pytest.raises(DecodeError, match="nesting depth exceeds the maximum"):
+            decoded(frames, text)

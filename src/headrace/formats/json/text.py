@@ -32,6 +32,9 @@ _ESCAPES = {
     ord('"'): '\\"',
     ord("\\"): "\\\\",
 }
+# As deep as Jackson reads.
+MAX_DEPTH = 1000
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _UNESCAPED = re.compile(r'[^\x00-\x1f"\\]*')
 _BASE64 = re.compile(
     r"(?:\s*[A-Za-z0-9+/]{4})*\s*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*", re.ASCII
@@ -47,6 +50,7 @@ _DECODER = json.JSONDecoder(parse_float=Number, parse_constant=_refuse_constant)
 
 def parse(data: bytes) -> Node:
     """The first value in the bytes; what follows it is ignored. ValueError if there is none."""
+    _check_depth(data)
     text = data.decode("utf-8")  # UnicodeDecodeError is a ValueError
     text = text.removeprefix("\ufeff").lstrip(_SPACE)
     if not text:
@@ -55,11 +59,25 @@ def parse(data: bytes) -> Node:
         value, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as e:
         raise ValueError(_unexpected(text, e.pos)) from e
-    except RecursionError as e:
-        raise ValueError("Document nesting depth exceeds the maximum allowed") from e
     if not isinstance(value, (str, list, dict)) and text[end : end + 1] not in ("", *_SPACE):
         raise ValueError(_unexpected(text, end))
     return value
+
+
+def _check_depth(data: bytes) -> None:
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _BRACKETS.finditer(data):
+        bracket = token[0]
+        if bracket in (b"[", b"{"):
+            depth += 1
+        elif bracket in (b"]", b"}"):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError("Document nesting depth exceeds the maximum allowed")
+        if depth <= 0 and bracket in (b"]", b"}"):
+            return  # the first value ends here, and nobody reads what follows it
 
 
 def _unexpected(text: str, position: int) -> str:
