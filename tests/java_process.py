@@ -15,10 +15,9 @@ _PATIENCE = 10.0
 def live_mib(process: int) -> int:
     """MiB of objects and classes that are left after a full garbage collection."""
     _ask(process, "GC.run")
-    kib = re.findall(
-        r"(?:ParOldGen|PSYoungGen|Metaspace) .*?used (\d+)K", _ask(process, "GC.heap_info")
-    )
-    assert len(kib) == 3, "the JVM does not use the parallel collector"
+    spaces = "ParOldGen|PSYoungGen|tenured generation|def new generation|Metaspace"
+    kib = re.findall(rf"(?:{spaces}) .*?used (\d+)K", _ask(process, "GC.heap_info"))
+    assert len(kib) == 3, "the JVM uses neither the parallel nor the serial collector"
     return sum(map(int, kib)) // 1024
 
 

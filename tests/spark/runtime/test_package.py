@@ -22,6 +22,7 @@ from headrace.spark.runtime.package import (
 from headrace.spark.runtime.session import (
     FILE_MANAGER_SETTING,
     _brought,
+    _collector,
     _java_options,
     driver_address,
     is_local,
@@ -131,3 +132,16 @@ def test_java_options_of_the_user_come_after_ours():
         "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError -XX:+UseG1GC"
     }
     assert _java_options(ours, {}) == {}
+
+
+@pytest.mark.parametrize(("cores", "own"), [(2, "Serial"), (16, "Parallel")])
+def test_a_collector_of_the_user_takes_the_place_of_ours_with_all_that_belongs_to_it(
+    monkeypatch, cores, own
+):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    driver = "spark.driver.extraJavaOptions"
+    ours = {driver: f"-Xss4m {_collector()} -XX:+ExitOnOutOfMemoryError"}
+    assert f"-XX:+Use{own}GC" in ours[driver]
+    assert _java_options(ours, {driver: "-XX:+UseZGC"}) == {
+        driver: "-Xss4m -XX:+ExitOnOutOfMemoryError -XX:+UseZGC"
+    }

@@ -116,7 +116,14 @@ _CHECKPOINT_FILES = {
 # Java leaves methods of 8 kB interpreted; those that Spark makes of many columns are larger, and
 # six times slower so. A JVM without memory would go on with threads missing: it ends instead, and
 # begins anew.
-_JAVA_OPTIONS = "-XX:+UseParallelGC -Xss4m -XX:-DontCompileHugeMethods -XX:+ExitOnOutOfMemoryError"
+_JAVA_OPTIONS = "-Xss4m -XX:-DontCompileHugeMethods -XX:+ExitOnOutOfMemoryError"
+
+# The parallel collector takes what the heap may have before it looks at what is old, the sooner the
+# busier the machine is; with two cores it gains nothing by that (`docs/design/0009-memory.md`).
+_COLLECTOR = "-XX:+UseParallelGC"
+_COLLECTOR_OF_TWO_CORES = (
+    "-XX:+UseSerialGC -XX:MaxNewSize=192m -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=40"
+)
 
 _DRIVER_JAVA = "spark.driver.extraJavaOptions"
 _EXECUTOR_JAVA = "spark.executor.extraJavaOptions"
@@ -133,7 +140,7 @@ _ON_CLUSTER = {
     "spark.task.reaper.enabled": "true",
     "spark.task.reaper.killTimeout": "60s",
     "spark.task.reaper.threadDump": "false",
-    _EXECUTOR_JAVA: _JAVA_OPTIONS,
+    _EXECUTOR_JAVA: f"{_COLLECTOR} {_JAVA_OPTIONS}",
 }
 
 _LOG4J = """\
@@ -190,7 +197,7 @@ def start_session(
         _DRIVER_JAVA: (
             f"-Dlog4j2.configurationFile={log4j.as_uri()} -Dderby.system.home={work_dir} "
             f"-Djava.nio.channels.spi.SelectorProvider={SELECTORS} "
-            f"-Djava.net.preferIPv6Addresses=false {_JAVA_OPTIONS}"
+            f"-Djava.net.preferIPv6Addresses=false {_collector()} {_JAVA_OPTIONS}"
         ),
         "spark.scheduler.allocation.file": pools.as_uri(),
         "spark.driver.extraClassPath": os.pathsep.join(paths),
@@ -245,9 +252,14 @@ def _java_options(ours: Mapping[str, str], settings: Mapping[str, str]) -> dict[
         if name in ours and name in settings:
             kept = ours[name]
             if re.search(r"-XX:\+Use\w+GC", settings[name]):  # Java refuses to be told of two
-                kept = kept.replace("-XX:+UseParallelGC ", "")
+                for collector in (_COLLECTOR, _COLLECTOR_OF_TWO_CORES):
+                    kept = kept.replace(f"{collector} ", "")
             joined[name] = f"{kept} {settings[name]}"
     return joined
+
+
+def _collector() -> str:
+    return _COLLECTOR if (os.cpu_count() or 1) > 2 else _COLLECTOR_OF_TWO_CORES
 
 
 def _placed(address: str | None) -> dict[str, str]:

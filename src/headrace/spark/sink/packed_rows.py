@@ -120,13 +120,15 @@ class PackedRows:
 
     def chunks(self) -> _Batches:
         """In their order, once: a file is deleted when it has been read."""
+        # Arrow's own pool keeps for each thread what was freed: a MiB for each client.
+        pool = pa.system_memory_pool()
         for rows, file in self._parts:
             if file is None:
-                yield from pa.ipc.open_stream(pa.py_buffer(rows))
+                yield from pa.ipc.open_stream(pa.py_buffer(rows), memory_pool=pool)
                 continue
             path = Path(self._directory or "", file)
-            with pa.OSFile(str(path)) as source:
-                yield from pa.ipc.open_stream(source)
+            with pa.OSFile(str(path), memory_pool=pool) as source:
+                yield from pa.ipc.open_stream(source, memory_pool=pool)
             path.unlink(missing_ok=True)
 
     def discard(self) -> None:
