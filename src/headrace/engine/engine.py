@@ -93,7 +93,8 @@ class Engine:
         self._pulls = PullQueries(env, self._tails)
         self._inserts = Inserts(env, self._tails.expect)
         self._processing_log = processing_log.LogWriter(env)
-        self.pushes = PushQueries(self._processing_log.write)
+        self._patience = settings.number("ksql.query.stall.timeout.ms") / 1000
+        self.pushes = PushQueries(self._processing_log.write, self._patience)
         self._parking = Parking(self.pushes)
         pulls = PullService(self._pulls, self._tails)
         self._metastore = Metastore(
@@ -160,7 +161,7 @@ class Engine:
             self.queries,
             self.pushes,
             self._pulls.running,
-            self.env.settings.number("ksql.query.stall.timeout.ms") / 1000,
+            self._patience,
             self.watch.give_up,
         )
         self.watch.add("commandRunner", self._command_runner)

@@ -18,9 +18,10 @@ from headrace.engine.environment import Environment
 from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
 from headrace.engine.queries.program import answer_program, starting_offsets
+from headrace.engine.queries.retries import Retries
 from headrace.engine.queries.row_buffer import RowBuffer
 from headrace.engine.queries.start_slots import StartSlots
-from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.errors import HeadraceError, StatementError, UnavailableError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
 from headrace.model.settings import Settings
@@ -28,8 +29,9 @@ from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
 from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
+from headrace.spark.internals.task_failures import kafka_was_away
 from headrace.spark.runtime.checkpoint import forget
-from headrace.spark.runtime.progress import has_begun
+from headrace.spark.runtime.progress import has_begun, has_progressed
 from headrace.spark.runtime.session import is_local
 from headrace.spark.sink.answers import packed_answer, result_rows
 from headrace.spark.sink.packed_rows import PackedRows
@@ -54,9 +56,15 @@ class PushProgram:
         self._spark = self._rows.sparkSession
         self.checkpoint = checkpoint()
 
+    def prepare(self) -> None:
+        """Builds what `start` starts; raises UnavailableError if what that needs is away."""
+        self._rows = self._rows or self._build()
+
     def start(self, take: Callable[[DataFrame, int], None]) -> StreamingQuery:
         """At its beginning or from its checkpoint; `take` is given each micro-batch."""
-        rows, self._rows = self._rows or self._build(), None
+        self.prepare()
+        rows, self._rows = self._rows, None
+        assert rows is not None
         return (
             rows.writeStream.foreachBatch(take)
             .option("checkpointLocation", self.checkpoint)
@@ -90,6 +98,7 @@ class PushQuery:
         place: str | None,
         limit: int | None,
         slots: StartSlots,
+        retries: Retries,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
     ) -> None:
@@ -103,6 +112,7 @@ class PushQuery:
         self._program = program
         self._place = place
         self._slots = slots
+        self._retries = retries
         self._ended = ended
         self._log = log
         self._buffer = RowBuffer()
@@ -116,6 +126,7 @@ class PushQuery:
         self._streaming: StreamingQuery | None = None
         self._line: CallbackConnection | None = None
         self._unfinished = UnfinishedBatch()
+        self._handed_over = -1  # the last batch whose rows the reader has, or will have
 
     @property
     def waiting_bytes(self) -> int:
@@ -181,6 +192,15 @@ class PushQuery:
             if streaming is None or streaming.isActive:
                 return []
             failure = streaming.exception()
+            away = failure is not None and kafka_was_away(failure)
+            if away:
+                if has_progressed(streaming):
+                    self._retries.went_on()
+                self._stop()
+        if failure is not None and away:
+            self._slots.leave(self)
+            self._try_later(f"Kafka does not answer: {reason_of(failure)}")
+            return self._nothing()
         self.close()
         if failure is not None:
             raise HeadraceError(f"The query failed: {reason_of(failure)}")
@@ -190,24 +210,50 @@ class PushQuery:
 
     def start(self, timeout: float) -> None:
         """Starts it in Spark unless it runs there, if it may within so many seconds."""
-        if not self.is_parked or self._closing.is_set():
-            return
-        if not self._slots.take(self, timeout):
-            if self._closing.is_set():  # meanwhile: nobody will ask again
+        deadline = time.monotonic() + timeout
+        while self.is_parked and self._is_due(deadline):
+            if not self._slots.take(self, deadline - time.monotonic()):
+                if self._closing.is_set():  # meanwhile: nobody will ask again
+                    self._slots.leave(self)
+                return
+            self._try()
+
+    def _is_due(self, deadline: float) -> bool:
+        """Waits until it may be tried; False if that is later, or it is closed."""
+        now = time.monotonic()
+        pause = self._retries.pause(now)
+        if pause and now + pause > deadline:
+            self._closing.wait(deadline - now)
+            return False
+        return not self._closing.wait(pause)
+
+    def _try(self) -> None:
+        self._began_at = time.monotonic()
+        try:
+            self._program.prepare()
+            self._begin()
+        except UnavailableError as e:
+            self._try_later(str(e))
+        finally:
+            if self.is_parked:  # it failed, and others may start
                 self._slots.leave(self)
-            return
+
+    def _begin(self) -> None:
         with self._changing:
             if self._closing.is_set():
-                self._slots.leave(self)
                 return
             self._buffer.admit()
-            self._began_at = time.monotonic()
-            try:
-                self._streaming = self._program.start(self._take)
-                self.run = str(self._streaming.runId)
-            finally:
-                if self.is_parked:  # it failed, and others may start
-                    self._slots.leave(self)
+            self._streaming = self._program.start(self._take)
+            self.run = str(self._streaming.runId)
+
+    def _try_later(self, reason: str) -> None:
+        """What it needs is away: the next reader tries again, unless that went on for too long."""
+        now = time.monotonic()
+        if self._retries.failed(now):
+            pause = self._retries.pause(now)
+            LOG.warning("Push query %s tries again in %.1f s: %s", self.id, pause, reason)
+        else:
+            self.fail(f"It could not go on for {self._retries.patience:.0f} s: {reason}")
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         if self._line is None:
@@ -215,8 +261,12 @@ class PushQuery:
         if not self._buffer.wait_for_room():
             raise self._unfinished
         packed = PackedRows.of(batch, self._place)
-        if packed.size:
+        if batch_id <= self._handed_over:  # and was broken off before Spark had noted that
+            packed.discard()
+        elif packed.size:
             self._buffer.put(packed)
+        self._handed_over = max(batch_id, self._handed_over)
+        self._retries.went_on()
         self._slots.leave(self)
 
     def look_after(self, now: float) -> None:
@@ -271,10 +321,12 @@ class PushQuery:
 
 
 class PushQueries:
-    """The running push queries. `log` takes their entries in the processing log."""
+    """The running push queries. `log` takes their entries in the processing log; `patience` is for
+    how many seconds each waits for a registry or a broker that is away."""
 
-    def __init__(self, log: Callable[[Sequence[str]], None]) -> None:
+    def __init__(self, log: Callable[[Sequence[str]], None], patience: float) -> None:
         self._log = log
+        self._patience = patience
         self._slots = StartSlots()
         self._running: dict[str, PushQuery] = {}
 
@@ -324,6 +376,7 @@ class PushQueries:
             place,
             limit,
             self._slots,
+            Retries(self._patience),
             self._ended,
             self._log,
         )
