@@ -17,7 +17,7 @@ from headrace.engine.cluster.membership import Membership
 from headrace.engine.cluster.standby import Following, Standby
 from headrace.engine.environment import Environment
 from headrace.engine.health import HealthWatch
-from headrace.engine.queries import processing_log, row_buffer
+from headrace.engine.queries import processing_log, push, row_buffer
 from headrace.engine.queries.parking import Parking
 from headrace.engine.queries.persistent import QueryKeeper
 from headrace.engine.queries.push import PushQueries, PushQuery
@@ -133,6 +133,7 @@ class Engine:
         """Replays the command log; starts every query where it stopped, unless another server of
         the same service runs them."""
         row_buffer.sweep(self.env)
+        push.sweep(self.env)
         self.log.open()
         self._metastore.log_id = self.env.admin.id(self.log.topic)
         self.heartbeat.open()

@@ -6,11 +6,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from headrace.engine.queries import push as push_module
@@ -80,6 +81,7 @@ class Run:
 
     @property
     def isActive(self):
+        self._spark.answer()
         return self._thread.is_alive()
 
     def exception(self):
@@ -90,6 +92,7 @@ class Run:
         self.stop()
 
     def stop(self):
+        self._spark.answer()
         self.stopped.set()
         self._thread.join(5)
         assert not self._thread.is_alive()
@@ -104,9 +107,14 @@ class Spark:
         self.batches, self.size = batches, size
         self.finished = 0
         self.runs, self.message, self.forgotten = [], "", 0
+        self.gone = None  # what its JVM answers, if it does not
         self.refusal, self.asked = None, 0  # by whoever is needed to build it
         self.broker = None  # why it cannot be asked for records
         self.broken_off = None  # the batch that fails once when all of its rows are there
+
+    def answer(self):
+        if self.gone is not None:
+            raise self.gone
 
     def batches_left(self):
         return self.batches - self.finished
@@ -277,6 +285,24 @@ def test_a_parked_query_that_cannot_start_again_tells_its_reader(stage):
     assert not stage.slots.has(push)
 
 
+@pytest.mark.parametrize(
+    "told", [Py4JNetworkError("Answer from Java side"), ConnectionError("111")]
+)
+@pytest.mark.parametrize("when", ["it is parked", "it runs"])
+def test_a_query_whose_spark_is_gone_tells_that_in_a_sentence(stage, told, when):
+    spark = Spark(batches=1 if when == "it runs" else 5)
+    push = stage.push(spark)
+    if when == "it is parked":
+        stage.park(push)
+        spark.refusal = told
+    else:
+        spark.gone = told
+    with pytest.raises(UnavailableError, match=r"Spark does not answer.* Ask again"):
+        read(push, 1000)
+    push.close()
+    assert not stage.running and spark.forgotten == 1
+
+
 def test_one_that_cannot_be_parked_fails_and_others_are_parked(stage, monkeypatch):
     first, second = stage.push(Spark(batches=5)), stage.push(Spark(batches=5))
 
@@ -300,6 +326,16 @@ def test_py4j_does_not_log_a_query_that_is_parked(caplog):
         except Exception:
             log.exception("in a call")
     assert [record.exc_info[0] for record in caplog.records] == [ValueError]
+
+
+def test_checkpoints_that_a_killed_server_left_are_deleted_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(push_module.tempfile, "tempdir", str(tmp_path))
+    here = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+    one, another = (SimpleNamespace(spark=here, data_dir=tmp_path / name) for name in "ab")
+    left = [Path(push_module._checkpoint(env, "query")) for env in (one, one, another)]
+    (left[0] / "offsets").mkdir()
+    push_module.sweep(one)
+    assert [path.exists() for path in left] == [False, False, True]
 
 
 # ------------------------------------------------------------ what it needs is away

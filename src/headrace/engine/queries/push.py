@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import shutil
 import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.engine.environment import Environment
@@ -29,6 +32,7 @@ from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
 from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
+from headrace.spark.internals.jvm import NO_ANSWER
 from headrace.spark.internals.task_failures import kafka_was_away
 from headrace.spark.runtime.checkpoint import forget
 from headrace.spark.runtime.progress import has_begun, has_progressed
@@ -145,6 +149,15 @@ class PushQuery:
     # ------------------------------------------------------------------ what the reader calls
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
+        try:
+            return self._next_batch(timeout)
+        except NO_ANSWER as e:
+            raise UnavailableError(
+                "The query failed: Spark does not answer any more. Ask again when the server has "
+                "started anew."
+            ) from e
+
+    def _next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         if self._over:
             self.final_message = LIMIT_REACHED
             self.close()
@@ -313,7 +326,7 @@ class PushQuery:
         with self._changing:
             try:
                 self._stop()
-            except Py4JJavaError as e:  # its thread ends later, or never
+            except (Py4JJavaError, *NO_ANSWER) as e:  # its thread ends later, or never
                 LOG.error("Push query %s could not be stopped: %s", self.id, reason_of(e))
         self._ended(self)
         self._program.forget()
@@ -372,7 +385,7 @@ class PushQueries:
             statement,
             planned.schema,
             SourceKind.STREAM if scalable else node.kind,
-            PushProgram(build, partial(_checkpoint, env.spark, env.state_dir, id_)),
+            PushProgram(build, partial(_checkpoint, env, id_)),
             place,
             limit,
             self._slots,
@@ -400,11 +413,23 @@ def _transient_id() -> str:
     return f"transient_{uuid.uuid4().hex[:20]}"
 
 
-def _checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:
+def _checkpoint(env: Environment, id_: str) -> str:
     """Where a push query keeps its state: here, or where all executors find it."""
-    if is_local(str(spark.sparkContext.master)):
-        return tempfile.mkdtemp(prefix="headrace-push-")
-    return f"{state_dir}/push/{id_}"
+    if is_local(str(env.spark.sparkContext.master)):
+        return tempfile.mkdtemp(prefix=_checkpoint_prefix(env))
+    return f"{env.state_dir}/push/{id_}"
+
+
+def _checkpoint_prefix(env: Environment) -> str:
+    here = hashlib.sha256(str(env.data_dir.absolute()).encode()).hexdigest()
+    return f"headrace-push-{here[:12]}-"
+
+
+def sweep(env: Environment) -> None:
+    """Deletes the checkpoints that the push queries of a killed server, or of a killed Spark, have
+    left here."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_checkpoint_prefix(env)}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 class _TooManyPushQueries(StatementError):
