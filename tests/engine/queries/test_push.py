@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from headrace.engine.queries import push as push_module
@@ -285,9 +285,7 @@ def test_a_parked_query_that_cannot_start_again_tells_its_reader(stage):
     assert not stage.slots.has(push)
 
 
-@pytest.mark.parametrize(
-    "told", [Py4JNetworkError("Answer from Java side"), ConnectionError("111")]
-)
+@pytest.mark.parametrize("told", [Py4JError("calling o1.readStream"), ConnectionError("111")])
 @pytest.mark.parametrize("when", ["it is parked", "it runs"])
 def test_a_query_whose_spark_is_gone_tells_that_in_a_sentence(stage, told, when):
     spark = Spark(batches=1 if when == "it runs" else 5)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -32,7 +32,6 @@ from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
 from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
-from headrace.spark.internals.jvm import NO_ANSWER
 from headrace.spark.internals.task_failures import kafka_was_away
 from headrace.spark.runtime.checkpoint import forget
 from headrace.spark.runtime.progress import has_begun, has_progressed
@@ -46,6 +45,8 @@ LOG = logging.getLogger(__name__)
 PARK_SECONDS = 1.0
 # A query that has not brought its first batch by then keeps others no longer from starting.
 START_SECONDS = 10.0
+# What a call to Spark's JVM raises when that is gone.
+_NO_ANSWER = (Py4JError, ConnectionError)
 
 
 class PushProgram:
@@ -151,7 +152,10 @@ class PushQuery:
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         try:
             return self._next_batch(timeout)
-        except NO_ANSWER as e:
+        except Py4JJavaError as e:
+            raise HeadraceError(f"The query failed: {reason_of(e)}") from e
+        except _NO_ANSWER as e:
+            LOG.error("Push query %s: Spark does not answer: %s", self.id, e)
             raise UnavailableError(
                 "The query failed: Spark does not answer any more. Ask again when the server has "
                 "started anew."
@@ -326,7 +330,7 @@ class PushQuery:
         with self._changing:
             try:
                 self._stop()
-            except (Py4JJavaError, *NO_ANSWER) as e:  # its thread ends later, or never
+            except _NO_ANSWER as e:  # its thread ends later, or never
                 LOG.error("Push query %s could not be stopped: %s", self.id, reason_of(e))
         self._ended(self)
         self._program.forget()

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import subprocess
 
-from py4j.protocol import Py4JNetworkError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headrace.model.errors import UnavailableError
 from headrace.spark.internals.java_objects import java_context
-
-# What a call to it raises once it is gone.
-NO_ANSWER = (Py4JNetworkError, ConnectionError)
 
 
 def start_jvm(conf: SparkConf) -> None:
