@@ -300,7 +300,7 @@ def test_parked_push_queries_end_when_sparks_jvm_is_killed(ground, pushed):
     assert not left & set(checkpoints())
     scene = ground.scene()
     assert [row[0] for row in scene.push(PUSH, 5)] == list(range(5))
-    assert not [q for q in scene.client.queries() if q["queryType"] == "PUSH"]
+    eventually(lambda: all(q["queryType"] != "PUSH" for q in scene.client.queries()), 30)
     for client in (scene, reads_on, reads_later):
         client.close()
 
