@@ -62,12 +62,11 @@ class PushProgram:
         self.checkpoint = checkpoint()
 
     def prepare(self) -> None:
-        """Builds what `start` starts; raises UnavailableError if what that needs is away."""
+        """Builds what the next `start` starts; raises UnavailableError if what it needs is away."""
         self._rows = self._rows or self._build()
 
     def start(self, take: Callable[[DataFrame, int], None]) -> StreamingQuery:
         """At its beginning or from its checkpoint; `take` is given each micro-batch."""
-        self.prepare()
         rows, self._rows = self._rows, None
         assert rows is not None
         return (
