@@ -77,10 +77,17 @@ def _target(file: Path) -> str:
         return ""
 
 
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # its thread has ended meanwhile
+        return ""
+
+
 def threads_named(server: int, name: str) -> int:
     """Of its Spark. Linux knows the first 15 letters of a name."""
     names = Path(f"/proc/{_spark_of(server)}/task").glob("*/comm")
-    return sum(1 for comm in names if comm.read_text().strip() == name[:15])
+    return sum(1 for comm in names if _text(comm).strip() == name[:15])
 
 
 def _spark_of(server: int) -> int:

@@ -17,6 +17,7 @@ from api_requests import api_requests
 from headrace.client import Client
 from headrace.engine.queries.row_buffer import BUFFERED_BYTES
 from headrace.kafka.client import KafkaConnection
+from headrace.kafka.ports import free_port
 from headrace.kafka.records import NewRecord, RecordWriter
 from headrace.model.requests import Request
 from server_process import eventually
@@ -169,6 +170,33 @@ def _waits_for_records(push):
     streaming = push._streaming
     waits = streaming is not None and streaming.status["message"] == "Waiting for data to arrive"
     return waits and not push.waiting_bytes
+
+
+def test_a_parked_query_waits_for_a_registry_that_is_away(server, client):
+    client.execute(
+        "CREATE STREAM REGISTERED (ID STRING KEY, N INT, T STRING) "
+        "WITH (KAFKA_TOPIC='registered', PARTITIONS=1, VALUE_FORMAT='JSON');"
+        "CREATE STREAM IN_AVRO WITH (VALUE_FORMAT='AVRO') AS SELECT * FROM REGISTERED;"
+    )
+    write(server, "registered", 8_000)
+    own = {"auto.offset.reset": "earliest", "ksql.streams.max.offsets.per.trigger": 1000}
+    push = server.engine.query(Request("SELECT * FROM IN_AVRO EMIT CHANGES LIMIT 8000;", own))
+    eventually(lambda: push.is_parked)
+    registry = server.engine.env.registry
+    urls, registry._urls = registry._urls, [f"http://127.0.0.1:{free_port()}"]
+    found, tried = [], 0
+    try:
+        while tried < 3:
+            batch = push.next_batch(1.0)
+            found += [row.values[1] for row in batch]
+            tried += not batch
+        assert push.is_parked
+    finally:
+        registry._urls = urls
+    while (batch := push.next_batch(1.0)) is not None:
+        found += [row.values[1] for row in batch]
+    assert found == list(range(8_000))
+    client.execute("DROP STREAM IN_AVRO; DROP STREAM REGISTERED DELETE TOPIC;")
 
 
 def test_a_parked_query_is_shown_and_can_be_terminated(server, client, stream):

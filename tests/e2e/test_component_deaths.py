@@ -6,11 +6,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from http.client import HTTPConnection, IncompleteRead
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -19,6 +23,7 @@ from headrace.kafka.client import KafkaConnection
 from headrace.kafka.ports import free_port
 from headrace.kafka.records import NewRecord, RecordReader, RecordWriter
 from headrace.model.errors import HeadraceError
+from process_resources import threads_named
 from scene import Scene
 from server_process import ServerProcess, eventually
 
@@ -45,7 +50,7 @@ class Ground:
         )
         scene.close()
         self.sent = 0
-        self._kafka = KafkaConnection({"bootstrap.servers": self.server.kafka})
+        self.kafka = KafkaConnection({"bootstrap.servers": self.server.kafka})
         self._stopping = threading.Event()
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._sender.start()
@@ -55,7 +60,7 @@ class Ground:
 
     def _send(self) -> None:
         """As an application would: what is not acknowledged is sent again, by the client."""
-        with RecordWriter(self._kafka, delivery_timeout_ms=300_000, retries=1000) as writer:
+        with RecordWriter(self.kafka, delivery_timeout_ms=300_000, retries=1000) as writer:
             while not self._stopping.wait(0.05):
                 n = self.sent
                 key = (n % KEYS).to_bytes(4, "big")
@@ -68,7 +73,7 @@ class Ground:
     def again(self, wanted: int) -> bool:
         """Whether both queries have all of the first so many records."""
         try:
-            reader = RecordReader(KafkaConnection(self._kafka.settings, timeout=5))
+            reader = RecordReader(KafkaConnection(self.kafka.settings, timeout=5))
             copied = {json.loads(r.value or b"")["N"] for r in reader.read("COPIES")}
             counts = {r.key: json.loads(r.value or b"")["C"] for r in reader.read("COUNTS")}
         except HeadraceError as e:
@@ -83,7 +88,7 @@ class Ground:
         expected = {i: len(range(i, self.sent, KEYS)) for i in range(KEYS)}
 
         def counted() -> bool:
-            reader = RecordReader(self._kafka)
+            reader = RecordReader(self.kafka)
             counts = {r.key: json.loads(r.value or b"")["C"] for r in reader.read("COUNTS")}
             # A record that was sent again by the application itself counts, too.
             return all(
@@ -92,6 +97,10 @@ class Ground:
 
         eventually(lambda: self.again(self.sent))
         eventually(counted)
+
+    def streaming_threads(self) -> int:
+        """How many streaming queries Spark runs."""
+        return threads_named(self.server.process.pid, "stream execution thread")
 
     def health(self) -> dict[str, bool] | None:
         """The parts of the server, and whether each is well; None if it does not answer."""
@@ -197,6 +206,108 @@ def test_it_comes_back_by_itself(ground, table, what, find, number, part):
     eventually(lambda: all((ground.health() or {"": False}).values()), 30)
     table.append(f"| {what} | {told} | {took:.1f} s |")
     assert took < AGAIN_SECONDS
+
+
+# ---------------------------------------------------------------------- push queries
+
+PUSHED = 20_000
+PUSH = "SELECT n, word FROM pushed EMIT CHANGES;"
+
+
+@pytest.fixture(scope="module")
+def pushed(ground):
+    """A stream of which a client that does not read has a small part."""
+    scene = ground.scene()
+    scene.sql(
+        "CREATE STREAM pushed (n INT, word STRING) "
+        "WITH (kafka_topic='pushed', value_format='JSON', partitions=1);"
+    )
+    scene.close()
+    with RecordWriter(ground.kafka) as writer:
+        word = b"w" * 1000
+        writer.write_all(
+            NewRecord("pushed", None, b'{"n":%d,"word":"%s"}' % (n, word)) for n in range(PUSHED)
+        )
+
+
+class LateClient:
+    """Asks for the rows of a push query, and reads them when a test says so."""
+
+    def __init__(self, ground: Ground) -> None:
+        threads = ground.streaming_threads()
+        where = urlsplit(ground.server.url)
+        self._connection = HTTPConnection(where.netloc)
+        self._connection.sock = socket.socket()
+        self._connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._connection.sock.settimeout(90)
+        self._connection.sock.connect((where.hostname, where.port))
+        properties = {
+            "auto.offset.reset": "earliest",
+            "ksql.streams.max.offsets.per.trigger": 1000,
+        }
+        body = json.dumps({"sql": PUSH, "properties": properties})
+        self._connection.request(
+            "POST", "/query-stream", body, {"Content-Type": "application/json"}
+        )
+        eventually(lambda: ground.streaming_threads() == threads + 1)
+        eventually(lambda: ground.streaming_threads() == threads)  # it is parked
+        self.message: str | None = None
+
+    def numbers(self, most: int = PUSHED) -> list[int]:
+        """So many, or all until the answer ends; `message` is its last word, if it has one."""
+        found: list[int] = []
+        with suppress(IncompleteRead, ConnectionError):
+            answer = self._connection.getresponse()
+            answer.readline()  # what it is about
+            while len(found) < most and (line := answer.readline()).endswith(b"\n"):
+                row = json.loads(line)
+                if isinstance(row, dict):
+                    self.message = row["message"]
+                else:
+                    found.append(row[0])
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def test_a_parked_push_query_goes_on_when_the_broker_was_killed(ground, pushed):
+    client = LateClient(ground)
+    os.kill(the_broker(ground)[0], signal.SIGKILL)
+    assert client.numbers() == list(range(PUSHED))
+    client.close()
+    eventually(lambda: all((ground.health() or {"": False}).values()), AGAIN_SECONDS)
+
+
+def test_parked_push_queries_end_when_sparks_jvm_is_killed(ground, pushed):
+    """Who reads on at once is told; who does not finds that the connection has ended. Neither
+    waits for ever, and both have had the first rows without a gap."""
+    known = set(checkpoints())
+    reads_on, reads_later = LateClient(ground), LateClient(ground)
+    left = set(checkpoints()) - known
+    assert len(left) == 2
+    os.kill(the_jvm(ground)[0], signal.SIGKILL)
+    numbers = reads_on.numbers()
+    assert numbers == list(range(len(numbers))) and 0 < len(numbers) < PUSHED
+    print(f"{len(numbers)} rows, then: {reads_on.message}")
+    assert "Spark does not answer" in reads_on.message or "shutting down" in reads_on.message
+    eventually(lambda: (seen := ground.health()) is None or not seen["spark"], 30)
+    wanted = ground.sent + 10
+    eventually(lambda: ground.sent >= wanted and ground.again(wanted), AGAIN_SECONDS)
+    eventually(lambda: all((ground.health() or {"": False}).values()), 30)
+    numbers = reads_later.numbers()
+    assert numbers == list(range(len(numbers))) and len(numbers) < PUSHED
+    assert not left & set(checkpoints())
+    scene = ground.scene()
+    assert [row[0] for row in scene.push(PUSH, 5)] == list(range(5))
+    eventually(lambda: all(q["queryType"] != "PUSH" for q in scene.client.queries()), 30)
+    for client in (scene, reads_on, reads_later):
+        client.close()
+
+
+def checkpoints() -> list[Path]:
+    """Of push queries, of whatever server."""
+    return list(Path(tempfile.gettempdir()).glob("headrace-push-*"))
 
 
 def test_a_killed_server_goes_on_where_it_was(ground, table):

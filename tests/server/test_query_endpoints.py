@@ -11,8 +11,11 @@ import pytest
 
 from fake_engine import FakeEngine, FakeQuery
 from fake_server import Limits, post, running
-from headrace.model.errors import HeadraceError
+from headrace.model.errors import HeadraceError, UnavailableError
 from headrace.model.requests import QueryKind, ResultRow
+from headrace.server.app import build_app
+from headrace.server.http import HttpServer
+from headrace.server.settings import ServerSettings
 
 DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 KSQL = "application/vnd.ksql.v1+json"
@@ -324,6 +327,64 @@ def test_stopping_server_ends_its_streams():
     assert all(query.closed.is_set() for query in engine.queries.values())
 
 
+@pytest.mark.parametrize("path", ["/query", "/query-stream"])
+def test_a_stopping_server_tells_also_who_has_yet_to_read_what_came_before(path):
+    """The answer had ended as if that were all."""
+    engine, settings = FakeEngine(), ServerSettings(port=0)
+    app = build_app(engine, settings)
+    server = HttpServer(app, settings)
+    server.start()
+    with httpx.Client(base_url=server.url, verify=False) as http:
+        asked = http.build_request("POST", path, json={"sql": PUSH, "ksql": PUSH})
+        answer = http.send(asked, stream=True)
+        (query,) = engine.queries.values()
+        for n in range(300):
+            query.push("x" * 100_000, n, None, 0.5)
+        wait_until(steady(query.queue.qsize), 30)
+        assert query.queue.qsize() > 0  # the server waits for its client
+        stopping = threading.Thread(target=server.stop)
+        stopping.start()
+        wait_until(app.state.services.stopping.is_set)
+        *rows, last = [line for line in answer.iter_lines() if line.strip(" ,[]")]
+        stopping.join(5)
+        assert not stopping.is_alive()
+        answer.close()
+    assert "The server is shutting down" in last
+    pushed = rows[1 + len(ROWS) :]
+    assert all(f",{n},null," in row for n, row in enumerate(pushed))
+    assert 10 < len(pushed) < 300
+
+
+def test_a_client_that_does_not_read_does_not_hold_up_a_stopping_server():
+    engine = FakeEngine()
+    with httpx.Client(verify=False) as http:
+        with running(engine) as (_, url):
+            asked = http.build_request("POST", f"{url}/query", json={"ksql": PUSH})
+            answer = http.send(asked, stream=True)
+            (query,) = engine.queries.values()
+            for n in range(300):
+                query.push("x" * 100_000, n, None, 0.5)
+            wait_until(steady(query.queue.qsize), 30)
+            started = time.monotonic()
+        assert time.monotonic() - started < 5
+        assert query.closed.is_set()
+        answer.close()
+
+
+def steady(look, seconds=0.5):
+    """Whether what is seen has been the same for so long."""
+    seen, since = None, time.monotonic()
+
+    def is_steady():
+        nonlocal seen, since
+        now = look()
+        if now != seen:
+            seen, since = now, time.monotonic()
+        return time.monotonic() - since > seconds
+
+    return is_steady
+
+
 def test_idle_connections_do_not_hold_up_a_stopping_server():
     idle = httpx.Client(http1=False, http2=True, verify=False)
     with running() as (_, url):
@@ -334,11 +395,6 @@ def test_idle_connections_do_not_hold_up_a_stopping_server():
 
 
 def test_taken_port_is_refused():
-    from headrace.model.errors import UnavailableError
-    from headrace.server.app import build_app
-    from headrace.server.http import HttpServer
-    from headrace.server.settings import ServerSettings
-
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = ServerSettings(port=taken.getsockname()[1])
         server = HttpServer(build_app(FakeEngine(), settings), settings)

@@ -17,7 +17,7 @@ from headrace.engine.cluster.membership import Membership
 from headrace.engine.cluster.standby import Following, Standby
 from headrace.engine.environment import Environment
 from headrace.engine.health import HealthWatch
-from headrace.engine.queries import processing_log, row_buffer
+from headrace.engine.queries import processing_log, push, row_buffer
 from headrace.engine.queries.parking import Parking
 from headrace.engine.queries.persistent import QueryKeeper
 from headrace.engine.queries.push import PushQueries, PushQuery
@@ -93,7 +93,8 @@ class Engine:
         self._pulls = PullQueries(env, self._tails)
         self._inserts = Inserts(env, self._tails.expect)
         self._processing_log = processing_log.LogWriter(env)
-        self.pushes = PushQueries(self._processing_log.write)
+        self._patience = settings.number("ksql.query.stall.timeout.ms") / 1000
+        self.pushes = PushQueries(self._processing_log.write, self._patience)
         self._parking = Parking(self.pushes)
         pulls = PullService(self._pulls, self._tails)
         self._metastore = Metastore(
@@ -132,6 +133,7 @@ class Engine:
         """Replays the command log; starts every query where it stopped, unless another server of
         the same service runs them."""
         row_buffer.sweep(self.env)
+        push.sweep(self.env)
         self.log.open()
         self._metastore.log_id = self.env.admin.id(self.log.topic)
         self.heartbeat.open()
@@ -160,7 +162,7 @@ class Engine:
             self.queries,
             self.pushes,
             self._pulls.running,
-            self.env.settings.number("ksql.query.stall.timeout.ms") / 1000,
+            self._patience,
             self.watch.give_up,
         )
         self.watch.add("commandRunner", self._command_runner)

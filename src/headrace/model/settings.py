@@ -344,7 +344,8 @@ _SETTINGS = (
         "How long a query may stand still: a persistent query whose micro-batch reads no record "
         "and finishes no task for so long is DEGRADED, and starts again, with twice the patience "
         "each time; a push or pull query fails. Raise it if a function of yours needs longer for "
-        "a few thousand records.",
+        "a few thousand records. A push query also waits so long for a schema registry or a broker "
+        "that is away when it goes on.",
     ),
     Setting(
         "ksql.timestamp.throw.on.invalid",

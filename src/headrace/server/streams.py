@@ -29,6 +29,8 @@ T = TypeVar("T")
 STEP_SECONDS = 1.0
 # A client that takes nothing for so long is taken for dead.
 WRITE_SECONDS = 600.0
+# How long a server that stops waits for a client to take that word.
+LAST_WORD_SECONDS = 1.0
 
 
 class Chunk(NamedTuple):
@@ -187,11 +189,17 @@ class StreamResponse(Response):
             body = {"type": "http.response.body", "body": text.encode(), "more_body": True}
             await watch.race(send(body), WRITE_SECONDS)
 
+        async def end(text: str) -> None:
+            await send({"type": "http.response.body", "body": text.encode(), "more_body": False})
+
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await write(self.first)
             await self._pump(watch, write)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await end("")
+        except ServerStopping:  # while the client had yet to read
+            with suppress(TimeoutError):
+                await asyncio.wait_for(end(self.source.error(STOPPING)), LAST_WORD_SECONDS)
         except Disconnected:
             pass
         finally:
@@ -212,7 +220,4 @@ class StreamResponse(Response):
             except Exception as error:  # the answer has begun: its error goes where rows went
                 text, over = self.source.error(entity_of(error, self.source.statement)), True
             if text:
-                try:
-                    await write(text)
-                except ServerStopping:
-                    return
+                await write(text)

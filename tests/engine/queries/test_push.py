@@ -6,18 +6,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from headrace.engine.queries import push as push_module
 from headrace.engine.queries.parking import Parking
 from headrace.engine.queries.push import PARK_SECONDS, START_SECONDS, PushQuery
+from headrace.engine.queries.retries import Retries
 from headrace.engine.queries.row_buffer import BUFFERED_BYTES
 from headrace.engine.queries.start_slots import StartSlots
-from headrace.model.errors import HeadraceError
+from headrace.model.errors import HeadraceError, UnavailableError
 from headrace.model.requests import LIMIT_REACHED
 from headrace.model.schema import Column, Schema
 from headrace.model.sources import SourceKind
@@ -40,40 +43,56 @@ def batch_of(first, size):
     return SimpleNamespace(collect=lambda: [packed], sparkSession=None)
 
 
+def away():
+    """What Spark tells when no broker answers."""
+    said = "org.apache.kafka.common.errors.TimeoutException: Timed out waiting for a node"
+    failure = PySparkException(f"{said}\n=== Streaming Query ===")
+    failure._cause = PySparkException(said)
+    return failure
+
+
 class Run:
     """One run of a streaming query in its thread, until it fails or is stopped."""
 
     def __init__(self, spark, take):
         self.runId = f"run {len(spark.runs) + 1}"
-        self.stopped, self.failure = threading.Event(), None
+        self.stopped, self.failure, self.progress = threading.Event(), None, None
         self._spark, self._take = spark, take
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._jsq = SimpleNamespace(
             isActive=lambda: self.isActive,
-            lastProgress=lambda: None,
+            lastProgress=lambda: self.progress,
             status=lambda: SimpleNamespace(message=lambda: spark.message),
         )
         self._thread.start()
 
     def _work(self):
-        while self._spark.batches_left() and not self.stopped.is_set():
-            number = self._spark.finished
-            try:
+        try:
+            self._spark.look_for_records()
+            while self._spark.batches_left() and not self.stopped.is_set():
+                number = self._spark.finished
                 self._take(batch_of(number * EACH, self._spark.size), number)
-            except Exception as failure:
-                self.failure = failure
-                return
-            self._spark.finished += 1
+                self._spark.finish(number)
+                self.progress = "a batch"
+        except Exception as failure:
+            self.failure = failure
+            return
         self.stopped.wait()
 
     @property
     def isActive(self):
+        self._spark.answer()
         return self._thread.is_alive()
 
     def exception(self):
         return self.failure
 
+    def fail(self, failure):
+        self.failure = failure
+        self.stop()
+
     def stop(self):
+        self._spark.answer()
         self.stopped.set()
         self._thread.join(5)
         assert not self._thread.is_alive()
@@ -87,14 +106,35 @@ class Spark:
     def __init__(self, batches, size=BUFFERED_BYTES):
         self.batches, self.size = batches, size
         self.finished = 0
-        self.runs, self.message, self.forgotten, self.refusal = [], "", 0, None
+        self.runs, self.message, self.forgotten = [], "", 0
+        self.gone = None  # what its JVM answers, if it does not
+        self.refusal, self.asked = None, 0  # by whoever is needed to build it
+        self.broker = None  # why it cannot be asked for records
+        self.broken_off = None  # the batch that fails once when all of its rows are there
+
+    def answer(self):
+        if self.gone is not None:
+            raise self.gone
 
     def batches_left(self):
         return self.batches - self.finished
 
-    def start(self, take):
+    def look_for_records(self):
+        if self.broker is not None:
+            raise self.broker
+
+    def finish(self, number):
+        if number == self.broken_off:
+            self.broken_off = None
+            raise away()
+        self.finished += 1
+
+    def prepare(self):
+        self.asked += 1
         if self.refusal is not None:
             raise self.refusal
+
+    def start(self, take):
         assert not self.runs or not self.runs[-1].isActive
         self.runs.append(Run(self, take))
         return self.runs[-1]
@@ -106,8 +146,9 @@ class Spark:
 class Stage:
     """Push queries, and time that passes for them."""
 
-    def __init__(self, slots=4):
+    def __init__(self, slots=4, patience=30.0):
         self.slots = StartSlots(slots)
+        self.patience = patience
         self.running: list[PushQuery] = []
         self.parking = Parking(self)
 
@@ -124,6 +165,7 @@ class Stage:
             None,
             limit,
             self.slots,
+            Retries(self.patience, first_pause=0.02),
             self.running.remove,
             lambda entries: None,
         )
@@ -135,7 +177,8 @@ class Stage:
         self.parking.look(time.monotonic() + seconds)
 
     def park(self, push):
-        eventually(lambda: push._buffer.is_full, 5)
+        # The writer waits for a moment longer when there is room again.
+        eventually(lambda: push._buffer.is_full and push.waiting_bytes >= BUFFERED_BYTES, 5)
         self.pass_by(PARK_SECONDS)
         assert push.is_parked
 
@@ -242,6 +285,22 @@ def test_a_parked_query_that_cannot_start_again_tells_its_reader(stage):
     assert not stage.slots.has(push)
 
 
+@pytest.mark.parametrize("told", [Py4JError("calling o1.readStream"), ConnectionError("111")])
+@pytest.mark.parametrize("when", ["it is parked", "it runs"])
+def test_a_query_whose_spark_is_gone_tells_that_in_a_sentence(stage, told, when):
+    spark = Spark(batches=1 if when == "it runs" else 5)
+    push = stage.push(spark)
+    if when == "it is parked":
+        stage.park(push)
+        spark.refusal = told
+    else:
+        spark.gone = told
+    with pytest.raises(UnavailableError, match=r"Spark does not answer.* Ask again"):
+        read(push, 1000)
+    push.close()
+    assert not stage.running and spark.forgotten == 1
+
+
 def test_one_that_cannot_be_parked_fails_and_others_are_parked(stage, monkeypatch):
     first, second = stage.push(Spark(batches=5)), stage.push(Spark(batches=5))
 
@@ -265,6 +324,119 @@ def test_py4j_does_not_log_a_query_that_is_parked(caplog):
         except Exception:
             log.exception("in a call")
     assert [record.exc_info[0] for record in caplog.records] == [ValueError]
+
+
+def test_checkpoints_that_a_killed_server_left_are_deleted_and_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(push_module.tempfile, "tempdir", str(tmp_path))
+    here = SimpleNamespace(sparkContext=SimpleNamespace(master="local[2]"))
+    one, another = (SimpleNamespace(spark=here, data_dir=tmp_path / name) for name in "ab")
+    left = [Path(push_module._checkpoint(env, "query")) for env in (one, one, another)]
+    (left[0] / "offsets").mkdir()
+    push_module.sweep(one)
+    assert [path.exists() for path in left] == [False, False, True]
+
+
+# ------------------------------------------------------------ what it needs is away
+
+REGISTRY_AWAY = UnavailableError("The schema registry at http://registry does not answer")
+
+
+def test_a_registry_that_is_away_when_a_parked_query_starts_again_is_waited_for(stage):
+    spark = Spark(batches=5)
+    push = stage.push(spark)
+    stage.park(push)
+    spark.refusal = REGISTRY_AWAY
+    found = read(push, EACH)
+    before = spark.asked
+    while spark.asked < before + 4:
+        assert push.next_batch(0.02) == []
+        assert push.is_parked and not stage.slots.has(push)  # others may start meanwhile
+    spark.refusal = None
+    found += read(push, 4 * EACH)
+    assert found == list(range(5 * EACH)) and len(spark.runs) == 2
+
+
+def test_a_broker_that_is_away_when_a_parked_query_starts_again_is_waited_for(stage):
+    spark = Spark(batches=5)
+    push = stage.push(spark)
+    stage.park(push)
+    spark.broker = away()
+    found = read(push, EACH)
+    deadline = time.monotonic() + 10
+    while len(spark.runs) < 4 and time.monotonic() < deadline:
+        assert push.next_batch(0.02) == []
+        assert not push.is_parked or not stage.slots.has(push)
+    assert len(spark.runs) == 4
+    spark.broker = None
+    found += read(push, 4 * EACH)
+    assert found == list(range(5 * EACH))
+
+
+def test_a_batch_that_was_broken_off_when_its_rows_were_there_does_not_bring_them_again(stage):
+    spark = Spark(batches=3, size=1)
+    spark.broken_off = 1
+    push = stage.push(spark)
+    assert read(push, 3 * EACH) == list(range(3 * EACH))
+    assert push.next_batch(0.05) == [] and len(spark.runs) == 2
+
+
+@pytest.mark.parametrize("what", ["registry", "broker"])
+def test_one_that_waits_too_long_for_what_is_away_tells_its_reader(what):
+    stage = Stage(patience=0.3)
+    spark = Spark(batches=5)
+    push = stage.push(spark)
+    stage.park(push)
+    spark.refusal = REGISTRY_AWAY if what == "registry" else None
+    spark.broker = away() if what == "broker" else None
+    told = "registry does not answer" if what == "registry" else "TimeoutException: Timed out"
+    with pytest.raises(HeadraceError, match=f"The query failed: It could not go on .*: .*{told}"):
+        read(push, 1000)
+    assert spark.asked > 2 and not stage.running
+    assert not stage.slots._asked and not stage.slots._starting
+
+
+def test_one_that_waits_for_what_is_away_can_be_closed(stage):
+    spark = Spark(batches=5)
+    push = stage.push(spark)
+    stage.park(push)
+    spark.refusal = REGISTRY_AWAY
+    assert len(read(push, EACH)) == EACH
+    told = []
+    reader = threading.Thread(target=lambda: told.append(push.next_batch(30)), daemon=True)
+    reader.start()
+    eventually(lambda: spark.asked > 3, 10)
+    push.close()
+    reader.join(5)
+    assert told == [None] and not stage.running
+
+
+def test_what_was_there_again_meanwhile_is_waited_for_anew(stage):
+    spark = Spark(batches=9)
+    push = stage.push(spark)
+    found = []
+    for _ in range(2):
+        stage.park(push)
+        spark.refusal = REGISTRY_AWAY
+        found += read(push, EACH)
+        assert push.next_batch(0.01) == []
+        push._retries._since -= 1000  # and it comes back in the last moment
+        spark.refusal = None
+        found += read(push, EACH)
+    assert found == list(range(4 * EACH))
+
+
+def test_a_query_without_records_that_looked_for_some_waits_anew(stage):
+    spark = Spark(batches=0)
+    spark.broker = away()
+    push = stage.push(spark)
+    eventually(lambda: push.next_batch(0.05) == [] and len(spark.runs) > 1, 5)
+    spark.broker = None
+    eventually(lambda: push.next_batch(0.05) == [] and spark.runs[-1].isActive, 5)
+    spark.runs[-1].progress = "none were there"
+    push._retries._since -= 1000
+    count = len(spark.runs)
+    spark.runs[-1].fail(away())
+    eventually(lambda: push.next_batch(0.05) == [] and len(spark.runs) > count, 5)
 
 
 # ------------------------------------------------------------------------------------ starts

@@ -6,6 +6,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JJavaError
 
 from headrace.engine.queries.persistent import PersistentQuery, QueryKeeper
 from headrace.engine.queries.stalls import UNENDED_SECONDS, StallWatch
@@ -195,6 +196,50 @@ def test_push_and_pull_queries_fail(stage):
     stage.spark.work = dict.fromkeys(("an answer", "another"), Work(2, ()))
     stage.wait(SECONDS + 2)
     assert "no progress" in push.reasons[0] and "no progress" in pull.reasons[0]
+
+
+def test_push_and_pull_queries_that_wait_for_a_core_are_left_alone(stage):
+    push, pull = Answer(), Answer()
+    pull.id = "another"
+    stage.pushes.append(push)
+    stage.pulls.all.append(pull)
+    stage.query.stop()
+    stage.spark.work = dict.fromkeys(("an answer", "another"), Work(0, ()))
+    stage.wait(3 * SECONDS)
+    assert not push.reasons and not pull.reasons
+
+
+def test_one_that_cannot_be_ended_does_not_shield_the_others(stage):
+    push, pull = Answer(), Answer()
+    pull.id = "another"
+    stage.pushes.append(push)
+    stage.pulls.all.append(pull)
+    stage.query.stop()
+
+    def fail(reason):
+        raise ValueError("it cannot be ended")
+
+    push.fail = fail
+    stage.spark.work = dict.fromkeys(("an answer", "another"), Work(2, ()))
+    stage.wait(SECONDS + 2)
+    assert "no progress" in pull.reasons[0]
+
+
+def test_a_query_that_spark_cannot_stop_takes_the_jvm_with_it(stage):
+    class Unstoppable(Py4JJavaError):
+        def __init__(self):
+            Exception.__init__(self)
+
+        def __str__(self):
+            return "The stream thread was not stopped"
+
+    def stop():
+        raise Unstoppable
+
+    stage.query.streaming.stop = stop
+    stage.wait(SECONDS + 2)
+    assert stage.lost == ["Query A stands still, and Spark cannot stop it"]
+    assert stage.query.state.value == "DEGRADED"
 
 
 def test_a_task_that_nothing_ends_takes_the_jvm_with_it(stage):

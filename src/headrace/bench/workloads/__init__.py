@@ -13,6 +13,7 @@ from headrace.bench.workloads import (
     json_records,
     latency,
     many_queries,
+    push_rows,
     server,
     stateless,
 )
@@ -21,6 +22,7 @@ JOBS: tuple[Job, ...] = (*stateless.JOBS, *aggregates.JOBS, *joins.JOBS)
 MEASURES: tuple[Measure, ...] = (
     *latency.MEASURES,
     *client_requests.MEASURES,
+    *push_rows.MEASURES,
     *many_queries.MEASURES,
     *growth.MEASURES,
     *functions.MEASURES,

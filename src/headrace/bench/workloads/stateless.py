@@ -35,7 +35,7 @@ AMOUNTS = Source(
     properties="value_format='JSON', wrap_single_values=false",
 )
 
-_COLUMNS = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
+COLUMNS = "ID INT, NAME STRING, AMOUNT DOUBLE, CITY STRING"
 FILTERED = "SELECT k, id, name, amount * 2 AS twice FROM {%s} WHERE amount > 100"
 
 
@@ -47,14 +47,14 @@ def _sunk(key: Column | str, value: Column) -> list[Column]:
 
 
 def _filtered_json(read: Reading) -> Hand:
-    value = F.from_json(F.col("value").cast("string"), _COLUMNS)
+    value = F.from_json(F.col("value").cast("string"), COLUMNS)
     rows = read("orders").select("key", "timestamp", value.alias("v")).where("v.AMOUNT > 100")
     made = F.to_json(F.struct("v.ID", "v.NAME", (F.col("v.AMOUNT") * 2).alias("TWICE")))
     return Hand(rows.select(*_sunk("key", made)))
 
 
 def _filtered_delimited(read: Reading) -> Hand:
-    value = F.from_csv(F.col("value").cast("string"), _COLUMNS)
+    value = F.from_csv(F.col("value").cast("string"), COLUMNS)
     records = read("orders_delimited")
     rows = records.select("key", "timestamp", value.alias("v")).where("v.AMOUNT > 100")
     made = F.to_csv(F.struct("v.ID", "v.NAME", (F.col("v.AMOUNT") * 2).alias("TWICE")))
@@ -68,7 +68,7 @@ def _twice(read: Reading) -> Hand:
 
 
 def _traced(read: Reading) -> Hand:
-    value = F.from_json(F.col("value").cast("string"), _COLUMNS)
+    value = F.from_json(F.col("value").cast("string"), COLUMNS)
     trace = F.try_element_at(F.filter("headers", lambda h: h["key"] == "trace"), F.lit(-1))
     rows = read("traced_orders", headers=True).select(
         "key", "timestamp", trace["value"].alias("TRACE"), value.alias("v")
@@ -110,7 +110,7 @@ JOBS = (
         by_hand=_filtered_json,
         streams="filter",
         flink=FlinkSql(
-            {"orders": f"k STRING, {_COLUMNS}"},
+            {"orders": f"k STRING, {COLUMNS}"},
             "k STRING, ID INT, NAME STRING, TWICE DOUBLE",
             "SELECT k, ID, NAME, AMOUNT * 2 FROM {orders} WHERE AMOUNT > 100",
         ),

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import shutil
 import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.engine.environment import Environment
 from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
 from headrace.engine.queries.program import answer_program, starting_offsets
+from headrace.engine.queries.retries import Retries
 from headrace.engine.queries.row_buffer import RowBuffer
 from headrace.engine.queries.start_slots import StartSlots
-from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.errors import HeadraceError, StatementError, UnavailableError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
 from headrace.model.settings import Settings
@@ -28,8 +32,9 @@ from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
 from headrace.plan.query import Planned
 from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
+from headrace.spark.internals.task_failures import kafka_was_away
 from headrace.spark.runtime.checkpoint import forget
-from headrace.spark.runtime.progress import has_begun
+from headrace.spark.runtime.progress import has_begun, has_progressed
 from headrace.spark.runtime.session import is_local
 from headrace.spark.sink.answers import packed_answer, result_rows
 from headrace.spark.sink.packed_rows import PackedRows
@@ -40,6 +45,8 @@ LOG = logging.getLogger(__name__)
 PARK_SECONDS = 1.0
 # A query that has not brought its first batch by then keeps others no longer from starting.
 START_SECONDS = 10.0
+# What a call to Spark's JVM raises when that is gone.
+_NO_ANSWER = (Py4JError, ConnectionError)
 
 
 class PushProgram:
@@ -54,9 +61,14 @@ class PushProgram:
         self._spark = self._rows.sparkSession
         self.checkpoint = checkpoint()
 
+    def prepare(self) -> None:
+        """Builds what the next `start` starts; raises UnavailableError if what it needs is away."""
+        self._rows = self._rows or self._build()
+
     def start(self, take: Callable[[DataFrame, int], None]) -> StreamingQuery:
         """At its beginning or from its checkpoint; `take` is given each micro-batch."""
-        rows, self._rows = self._rows or self._build(), None
+        rows, self._rows = self._rows, None
+        assert rows is not None
         return (
             rows.writeStream.foreachBatch(take)
             .option("checkpointLocation", self.checkpoint)
@@ -90,6 +102,7 @@ class PushQuery:
         place: str | None,
         limit: int | None,
         slots: StartSlots,
+        retries: Retries,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
     ) -> None:
@@ -103,6 +116,7 @@ class PushQuery:
         self._program = program
         self._place = place
         self._slots = slots
+        self._retries = retries
         self._ended = ended
         self._log = log
         self._buffer = RowBuffer()
@@ -116,6 +130,7 @@ class PushQuery:
         self._streaming: StreamingQuery | None = None
         self._line: CallbackConnection | None = None
         self._unfinished = UnfinishedBatch()
+        self._handed_over = -1  # the last batch whose rows the reader has, or will have
 
     @property
     def waiting_bytes(self) -> int:
@@ -134,6 +149,18 @@ class PushQuery:
     # ------------------------------------------------------------------ what the reader calls
 
     def next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
+        try:
+            return self._next_batch(timeout)
+        except Py4JJavaError as e:
+            raise HeadraceError(f"The query failed: {reason_of(e)}") from e
+        except _NO_ANSWER as e:
+            LOG.error("Push query %s: Spark does not answer: %s", self.id, e)
+            raise UnavailableError(
+                "The query failed: Spark does not answer any more. Ask again when the server has "
+                "started anew."
+            ) from e
+
+    def _next_batch(self, timeout: float) -> Sequence[ResultRow] | None:
         if self._over:
             self.final_message = LIMIT_REACHED
             self.close()
@@ -181,6 +208,15 @@ class PushQuery:
             if streaming is None or streaming.isActive:
                 return []
             failure = streaming.exception()
+            away = failure is not None and kafka_was_away(failure)
+            if away:
+                if has_progressed(streaming):
+                    self._retries.went_on()
+                self._stop()
+        if failure is not None and away:
+            self._slots.leave(self)
+            self._try_later(f"Kafka does not answer: {reason_of(failure)}")
+            return self._nothing()
         self.close()
         if failure is not None:
             raise HeadraceError(f"The query failed: {reason_of(failure)}")
@@ -190,24 +226,50 @@ class PushQuery:
 
     def start(self, timeout: float) -> None:
         """Starts it in Spark unless it runs there, if it may within so many seconds."""
-        if not self.is_parked or self._closing.is_set():
-            return
-        if not self._slots.take(self, timeout):
-            if self._closing.is_set():  # meanwhile: nobody will ask again
+        deadline = time.monotonic() + timeout
+        while self.is_parked and self._is_due(deadline):
+            if not self._slots.take(self, deadline - time.monotonic()):
+                if self._closing.is_set():  # meanwhile: nobody will ask again
+                    self._slots.leave(self)
+                return
+            self._try()
+
+    def _is_due(self, deadline: float) -> bool:
+        """Waits until it may be tried; False if that is later, or it is closed."""
+        now = time.monotonic()
+        pause = self._retries.pause(now)
+        if pause and now + pause > deadline:
+            self._closing.wait(deadline - now)
+            return False
+        return not self._closing.wait(pause)
+
+    def _try(self) -> None:
+        self._began_at = time.monotonic()
+        try:
+            self._program.prepare()
+            self._begin()
+        except UnavailableError as e:
+            self._try_later(str(e))
+        finally:
+            if self.is_parked:  # it failed, and others may start
                 self._slots.leave(self)
-            return
+
+    def _begin(self) -> None:
         with self._changing:
             if self._closing.is_set():
-                self._slots.leave(self)
                 return
             self._buffer.admit()
-            self._began_at = time.monotonic()
-            try:
-                self._streaming = self._program.start(self._take)
-                self.run = str(self._streaming.runId)
-            finally:
-                if self.is_parked:  # it failed, and others may start
-                    self._slots.leave(self)
+            self._streaming = self._program.start(self._take)
+            self.run = str(self._streaming.runId)
+
+    def _try_later(self, reason: str) -> None:
+        """What it needs is away: the next reader tries again, unless that went on for too long."""
+        now = time.monotonic()
+        if self._retries.failed(now):
+            pause = self._retries.pause(now)
+            LOG.warning("Push query %s tries again in %.1f s: %s", self.id, pause, reason)
+        else:
+            self.fail(f"It could not go on for {self._retries.patience:.0f} s: {reason}")
 
     def _take(self, batch: DataFrame, batch_id: int) -> None:
         if self._line is None:
@@ -215,8 +277,12 @@ class PushQuery:
         if not self._buffer.wait_for_room():
             raise self._unfinished
         packed = PackedRows.of(batch, self._place)
-        if packed.size:
+        if batch_id <= self._handed_over:  # and was broken off before Spark had noted that
+            packed.discard()
+        elif packed.size:
             self._buffer.put(packed)
+        self._handed_over = max(batch_id, self._handed_over)
+        self._retries.went_on()
         self._slots.leave(self)
 
     def look_after(self, now: float) -> None:
@@ -263,7 +329,7 @@ class PushQuery:
         with self._changing:
             try:
                 self._stop()
-            except Py4JJavaError as e:  # its thread ends later, or never
+            except _NO_ANSWER as e:  # its thread ends later, or never
                 LOG.error("Push query %s could not be stopped: %s", self.id, reason_of(e))
         self._ended(self)
         self._program.forget()
@@ -271,10 +337,12 @@ class PushQuery:
 
 
 class PushQueries:
-    """The running push queries. `log` takes their entries in the processing log."""
+    """The running push queries. `log` takes their entries in the processing log; `patience` is for
+    how many seconds each waits for a registry or a broker that is away."""
 
-    def __init__(self, log: Callable[[Sequence[str]], None]) -> None:
+    def __init__(self, log: Callable[[Sequence[str]], None], patience: float) -> None:
         self._log = log
+        self._patience = patience
         self._slots = StartSlots()
         self._running: dict[str, PushQuery] = {}
 
@@ -320,10 +388,11 @@ class PushQueries:
             statement,
             planned.schema,
             SourceKind.STREAM if scalable else node.kind,
-            PushProgram(build, partial(_checkpoint, env.spark, env.state_dir, id_)),
+            PushProgram(build, partial(_checkpoint, env, id_)),
             place,
             limit,
             self._slots,
+            Retries(self._patience),
             self._ended,
             self._log,
         )
@@ -347,11 +416,23 @@ def _transient_id() -> str:
     return f"transient_{uuid.uuid4().hex[:20]}"
 
 
-def _checkpoint(spark: SparkSession, state_dir: str, id_: str) -> str:
+def _checkpoint(env: Environment, id_: str) -> str:
     """Where a push query keeps its state: here, or where all executors find it."""
-    if is_local(str(spark.sparkContext.master)):
-        return tempfile.mkdtemp(prefix="headrace-push-")
-    return f"{state_dir}/push/{id_}"
+    if is_local(str(env.spark.sparkContext.master)):
+        return tempfile.mkdtemp(prefix=_checkpoint_prefix(env))
+    return f"{env.state_dir}/push/{id_}"
+
+
+def _checkpoint_prefix(env: Environment) -> str:
+    here = hashlib.sha256(str(env.data_dir.absolute()).encode()).hexdigest()
+    return f"headrace-push-{here[:12]}-"
+
+
+def sweep(env: Environment) -> None:
+    """Deletes the checkpoints that the push queries of a killed server, or of a killed Spark, have
+    left here."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_checkpoint_prefix(env)}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 class _TooManyPushQueries(StatementError):

@@ -93,7 +93,7 @@ def forget(spark: SparkSession, checkpoint: str) -> None:
         for name in (checkpoint, checkpoint + _REPLACED):
             files, path = _file(spark, name)
             files.delete(path, True)
-    except Py4JError as e:
+    except (Py4JError, ConnectionError) as e:
         LOG.warning("The checkpoint %s could not be deleted: %s", checkpoint, e)
 
 

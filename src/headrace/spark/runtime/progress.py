@@ -126,6 +126,11 @@ class Batch:
 def has_begun(query: StreamingQuery) -> bool:
     """Whether it is through with its first batch, or waits for its first records, or has ended."""
     running = java_query(query)
-    if not running.isActive() or running.lastProgress() is not None:
+    if not running.isActive() or has_progressed(query):
         return True
     return str(running.status().message()) == _WAITS_FOR_DATA
+
+
+def has_progressed(query: StreamingQuery) -> bool:
+    """Whether it has read records, or looked in vain for some, since it started."""
+    return java_query(query).lastProgress() is not None
