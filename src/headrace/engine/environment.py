@@ -15,6 +15,8 @@ from headrace.model.settings import Settings
 from headrace.registry.client import RegistryClient
 from headrace.spark.state.kernel_step import DEFAULT_BUCKETS
 
+COMPRESSION = "compression.type"
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -60,6 +62,8 @@ class Environment:
             or f"{self.service_id}ksql_processing_log"
         )
 
-    def producer_settings(self) -> dict[str, str]:
-        """Settings of a producer on an executor: librdkafka's names, plain values."""
-        return client_settings(self.kafka.settings).for_producer()
+    def producer_settings(self, query: Settings) -> dict[str, str]:
+        """Settings of a query's producers on executors: librdkafka's names, plain values."""
+        own = query.text("ksql.streams.producer.compression.type")
+        told = self.kafka.settings if own is None else {**self.kafka.settings, COMPRESSION: own}
+        return client_settings(told).for_producer()

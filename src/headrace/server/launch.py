@@ -112,7 +112,7 @@ class RunningServer:
     def start(self) -> None:
         options, announce = self._options, self._progress
         settings = Settings(options.settings)
-        file = settings.text("ksql.queries.file")
+        file = settings.text(headless.QUERIES_FILE)
         statements = headless.read_statements(Path(file)) if file is not None else None
         state_dir = _state_dir(settings, options.data_dir)
         options.data_dir.mkdir(parents=True, exist_ok=True)
@@ -143,10 +143,10 @@ class RunningServer:
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
-        for problem in load_extensions(
-            Path(settings.text("ksql.extension.dir") or "ext"), REGISTRY
-        ):
-            LOG.error("%s is not loaded: %s", problem.path, problem.reason)
+        if settings.flag("ksql.udfs.enabled"):
+            extensions = Path(settings.text("ksql.extension.dir") or "ext")
+            for problem in load_extensions(extensions, REGISTRY):
+                LOG.error("%s is not loaded: %s", problem.path, problem.reason)
         announce("Starting Spark")
         spark = start_session(jars.spark, settings.spark(), options.data_dir / "spark")
         self._parts.callback(spark.stop)
