@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data-dir",
         type=Path,
         metavar="DIR",
-        help="where topics and states are kept (default: ./data)",
+        help="where topics and states are kept (default: ~/.local/share/headrace)",
     )
     parser.add_argument(
         "--config",
