@@ -49,8 +49,8 @@ def test_a_file_that_ksqldb_ships_starts_a_server(file, tmp_path, broker):
             f"CREATE STREAM S (K INT KEY, V INT) "
             f"WITH (KAFKA_TOPIC='{own}s', PARTITIONS=1, VALUE_FORMAT='JSON');"
             f"CREATE STREAM SUMS WITH (KAFKA_TOPIC='{own}sums') AS "
-            f"SELECT K, formula(V) AS F FROM S;"
-            f"INSERT INTO S VALUES (1, 2);"
+            f"SELECT K, formula(V) AS F FROM S WHERE formula(V) > 40;"
+            f"INSERT INTO S VALUES (1, formula(-38));"
         )
         (written,) = scene.records(f"{own}sums", 1)
         assert written.value == b"42"
