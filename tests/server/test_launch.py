@@ -64,9 +64,6 @@ def test_a_kafka_is_asked_for_its_brokers_only_if_replicas_are_asked_for(server)
 
 
 def test_data_is_kept_in_a_known_place(monkeypatch, tmp_path):
-    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path))
-    assert LaunchOptions().data_dir == tmp_path / "data"
-    monkeypatch.delenv("HEADRACE_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
     assert LaunchOptions().data_dir == tmp_path / "share" / "headrace"
     monkeypatch.delenv("XDG_DATA_HOME")
