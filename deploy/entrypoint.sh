@@ -3,9 +3,12 @@
 # variables), a command of headrace otherwise.
 set -eu
 
-if [ "${1:-}" != executor ]; then
-  exec headrace "$@"
-fi
+case "${1:-}" in
+  # As ksqlDB's image does: KSQL_BOOTSTRAP_SERVERS is bootstrap.servers, and so on.
+  start | run) exec headrace "$1" --environment "${@:2}" ;;
+  executor) ;;
+  *) exec headrace "$@" ;;
+esac
 
 home=$(python -c 'import importlib.util as u, os; print(os.path.dirname(u.find_spec("pyspark").origin))')
 # The options are in numbered variables, to be given in the order of the numbers.

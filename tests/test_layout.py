@@ -16,6 +16,7 @@ PURPOSES = {
     "docs": "what the pages of docs/ say",
     "e2e": "whole servers, on a real Kafka and Spark",
     "faults": "all that can happen to a service, under load (make test-faults)",
+    "ksqldb_config": "names that ksqlDB documents, and files like those that it ships",
     "soak": "ordinary use for long (make test-soak)",
     "sql/cases": "statements, and how they are parsed",
     "sql_cases": "the language: SQL in, records in, records out",

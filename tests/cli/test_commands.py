@@ -165,17 +165,17 @@ def parse_start(*arguments):
 def test_start_options(tmp_path):
     assert parse_start() == {"settings": {}}
     config = tmp_path / "server.properties"
-    config.write_text("a=1\nb=2\nbootstrap.servers=x:1\n")
+    config.write_text("ksql.service.id=1\nstate.dir=2\nksql.streams.bootstrap.servers=x:1\n")
     given = parse_start(
         *("--port", "1", "--kafka-port", "2", "--registry-port", "3", "--data-dir", "d"),
-        *("--config", str(config), "--set", "a=b=c", "--set", "x=1", "--kafka", "h:9"),
+        *("--config", str(config), "--set", "ksql.service.id=b=c", "--kafka", "h:9"),
     )
     assert given == {
         "port": 1,
         "kafka_port": 2,
         "registry_port": 3,
         "data_dir": Path("d"),
-        "settings": {"a": "b=c", "b": "2", "x": "1", "bootstrap.servers": "h:9"},
+        "settings": {"ksql.service.id": "b=c", "state.dir": "2", "bootstrap.servers": "h:9"},
     }
     for wrong in ("--port=x", "--port=70000", "--set=x"):
         with pytest.raises(SystemExit):

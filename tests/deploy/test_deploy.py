@@ -217,7 +217,9 @@ def test_a_container_is_an_executor_if_spark_says_so(tmp_path):
         )
         return ran.stdout.splitlines()
 
-    assert told("start", "--port", "1") == ["headrace", "start", "--port", "1"]
+    assert told("start", "--port", "1") == ["headrace", "start", "--environment", "--port", "1"]
+    assert told("run", "a b.sql") == ["headrace", "run", "--environment", "a b.sql"]
+    assert told("-e", "SHOW STREAMS;") == ["headrace", "-e", "SHOW STREAMS;"]
     executor = told("executor")
     assert executor[:5] == ["java", "-Dfirst=a b=c", "-Dlast=1", "-Xms2g", "-Xmx2g"]
     options = dict(zip(executor[8::2], executor[9::2], strict=True))

@@ -20,7 +20,7 @@ class Became(Exception):
 
 
 @pytest.fixture
-def served(monkeypatch):
+def served(monkeypatch, tmp_path):
     """Serves with a server that loses Spark at once; tells how it ended."""
 
     class Server:
@@ -28,6 +28,7 @@ def served(monkeypatch):
 
         def __init__(self, options, progress, lost):
             self.lost = lost
+            self.url, self.notices = "http://127.0.0.1:18088", []
             self.addresses = {
                 "server": "http://127.0.0.1:18088",
                 "kafka": "127.0.0.1:19092",
@@ -47,6 +48,7 @@ def served(monkeypatch):
     def become(program, command, environment):
         raise Became(program, command, environment)
 
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path))
     monkeypatch.setattr(run, "RunningServer", Server)
     monkeypatch.setattr(os, "execve", become)
     # What it would set free is this test's own.

@@ -37,6 +37,10 @@ def test_limits():
         ksql__server__max__prints=8,
         ksql__server__max__insert__streams=9,
         ksql__server__max__waiting__assertions=10,
+        ksql__query__pull__max__qps=11,
+        ksql__query__pull__max__hourly__bandwidth__megabytes=12,
+        ksql__query__push__v2__max__hourly__bandwidth__megabytes=13,
+        ksql__idle__connection__timeout__seconds=14,
     ).limits
     assert limits == Limits(
         body_bytes=5,
@@ -48,6 +52,10 @@ def test_limits():
         waiting_requests=6,
         query_seconds=1.5,
         query_rows=7,
+        pulls_per_second=11,
+        pull_megabytes=12,
+        push_megabytes=13,
+        idle_seconds=14,
     )
 
 

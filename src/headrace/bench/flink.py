@@ -17,8 +17,8 @@ from headrace.bench.figures import FLINK, Absent
 from headrace.bench.jars import ensure
 from headrace.bench.jobs import FlinkSql, Job, Size
 from headrace.bench.sides import topics_of
-from headrace.kafka.jars import home
 from headrace.model.errors import HeadraceError
+from headrace.model.home import home
 
 VERSION = "2.2.1"
 CONNECTOR = {

@@ -13,10 +13,10 @@ from headrace.kafka.jars import (
     IVY_SETTINGS,
     _ivy_jar,
     _proxy_options,
-    home,
 )
 from headrace.kafka.java_home import find_java
 from headrace.model.errors import HeadraceError
+from headrace.model.home import home
 
 
 def ensure(pins: Mapping[str, str]) -> list[Path]:

@@ -54,6 +54,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace run pipeline.sql --kafka broker:9092 --data-dir /var/lib/headrace",
     ),
     Command(
+        "check-config",
+        "Print what becomes of each setting of a properties file of ksqlDB; starts nothing.",
+        "headrace.cli.check_config",
+        "headrace check-config ksql-server.properties",
+    ),
+    Command(
         "cli",
         "Talk to a server: interactively, or with -e and -f as part of a script.",
         "headrace.cli.shell",

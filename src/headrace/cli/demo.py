@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     from headrace.server.run import announce, serve
 
     with tempfile.TemporaryDirectory(prefix="headrace-demo-") as temporary:
-        options = LaunchOptions(data_dir=args.data_dir or Path(temporary))
+        options = LaunchOptions(args.data_dir or Path(temporary), args.data_dir is None)
         if args.keep:
             return serve(options, show)
         with RunningServer(options, announce) as server:

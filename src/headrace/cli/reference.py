@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from headrace.cli.commands import OK
 from headrace.functions.declare.declaration import (
@@ -16,7 +16,8 @@ from headrace.functions.declare.declaration import (
 )
 from headrace.functions.declare.signatures import parameter_type_text
 from headrace.functions.registry import REGISTRY
-from headrace.model.settings import SETTINGS, Setting
+from headrace.model.setting import Fate, Setting, Value
+from headrace.model.settings import FAMILIES, SETTINGS
 from headrace.plan.sources.properties import (
     COMMON,
     DECLARED,
@@ -121,11 +122,8 @@ def _literal(value: object) -> str:
 
 
 def settings() -> str:
-    groups: dict[str, list[Setting]] = {"Of a server": [], "Of a server, or of a session": []}
-    for setting in SETTINGS.values():
-        groups["Of a server, or of a session" if setting.editable else "Of a server"].append(
-            setting
-        )
+    known = sorted([*SETTINGS.values(), *FAMILIES.values()], key=lambda s: s.name)
+    honoured = [s for s in known if s.fate is Fate.HONOURED]
     lines = [
         "# Settings",
         "",
@@ -134,21 +132,47 @@ def settings() -> str:
         " sent with a request. Names that begin with `ksql.streams.` may leave that out. Settings"
         " of Kafka's clients (`security.protocol`, `sasl.…`, `ssl.…`) and of Spark (`spark.…`) are"
         " passed on.",
+        "",
+        "ksqlDB's properties files start Headrace: what it honours is in the first two tables, what"
+        " becomes of the rest in the others. A setting without meaning is a line of warning at"
+        " start. A name that nobody knows is one too, with the nearest that there is; `headrace"
+        " start --strict` refuses it. `headrace check-config FILE` says the same of a file without"
+        " starting anything.",
     ]
-    for title, group in groups.items():
-        lines += ["", f"## {title}", "", "| Name | Default | What it does |", "|---|---|---|"]
-        for setting in sorted(group, key=lambda s: s.name):
-            limit = " A client may lower it, and not raise it." if setting.limit else ""
-            doc = _cell(setting.doc + limit)
-            lines.append(f"| `{setting.name}` | {_default(setting)} | {doc} |")
+    lines += _settings_table("Of a server", [s for s in honoured if not s.editable])
+    lines += _settings_table("Of a server, or of a session", [s for s in honoured if s.editable])
+    lines += ["", "## ksqlDB's, by other names here", "", "| Name | Here |", "|---|---|"]
+    for setting in known:
+        if setting.fate is Fate.MAPPED:
+            lines.append(f"| `{setting.name}` | `{setting.target}` |")
+    lines += _reasons("ksqlDB's, without meaning here", Fate.WITHOUT_MEANING, known)
+    lines += _reasons("ksqlDB's, refused", Fate.REFUSED, known)
     return "\n".join(lines)
+
+
+def _settings_table(title: str, known: Sequence[Setting]) -> Iterator[str]:
+    yield from ("", f"## {title}", "", "| Name | Default | What it does |", "|---|---|---|")
+    for setting in known:
+        limit = " A client may lower it, and not raise it." if setting.limit else ""
+        yield f"| `{setting.name}` | {_default(setting)} | {_cell(setting.doc + limit)} |"
+
+
+def _reasons(title: str, fate: Fate, known: Sequence[Setting]) -> Iterator[str]:
+    yield from ("", f"## {title}", "", "| Name | Why |", "|---|---|")
+    for setting in known:
+        if setting.fate is fate:
+            fine = "" if setting.harmless is None else f" `{_text(setting.harmless)}` is fine."
+            yield f"| `{setting.name}` | {_cell(setting.doc + fine)} |"
 
 
 def _default(setting: Setting) -> str:
     if setting.default is None or setting.default == "":
         return ""
-    text = str(setting.default)
-    return f"`{text.lower() if isinstance(setting.default, bool) else text}`"
+    return f"`{_text(setting.default)}`"
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _cell(text: str) -> str:

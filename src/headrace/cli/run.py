@@ -19,11 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from headrace.server.headless import read_statements
+    from headrace.server.headless import QUERIES_FILE, read_statements
     from headrace.server.launch import LaunchOptions
     from headrace.server.run import end_soon, serve
 
     read_statements(args.file)  # a mistake is told before anything is started
     options = start.launch_options(args)
-    options["settings"] = {**options["settings"], "ksql.queries.file": str(args.file)}
+    options["settings"] = {**options["settings"], QUERIES_FILE: str(args.file)}
     return end_soon(serve(LaunchOptions(**options), again=start.command_line))

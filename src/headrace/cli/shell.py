@@ -19,15 +19,19 @@ from headrace.cli.statement_splitter import statements
 from headrace.client import Client, ClientError, ConnectionFailed
 from headrace.model.errors import HeadraceError
 from headrace.model.pairs import add_pairs
+from headrace.server.local_servers import local_servers
+
+# Where a server is usually found.
+PORT = 8088
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "server",
         nargs="?",
-        default=os.environ.get("HEADRACE_SERVER", "http://localhost:8088"),
+        default=os.environ.get("HEADRACE_SERVER"),
         metavar="URL",
-        help="the server (default: $HEADRACE_SERVER, or http://localhost:8088)",
+        help="the server (default: $HEADRACE_SERVER, or the one that runs here)",
     )
     once = parser.add_mutually_exclusive_group()
     once.add_argument("-e", "--execute", metavar="SQL", help="run statements, then leave")
@@ -60,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     output = Output(sys.stdout, sys.stderr)
     try:
         client = Client(
-            args.server,
+            args.server or _found(),
             user=args.user,
             password=_password(args),
             verify=args.cacert or True,
@@ -86,6 +90,20 @@ def run(args: argparse.Namespace) -> int:
     finally:
         output.spool_off()
         session.client.close()
+
+
+def _found() -> str:
+    """The server that runs on this machine; the usual address if none is known. Of several, the one
+    there, or the last to begin."""
+    servers = sorted(local_servers(), key=lambda server: server.port != PORT)
+    if not servers:
+        return f"http://localhost:{PORT}"
+    chosen, *others = servers
+    if others or chosen.port != PORT:
+        also = ", ".join(server.url for server in others)
+        more = f"; others that run here: {also}" if others else ""
+        print(f"Using the server at {chosen.url}{more}", file=sys.stderr)
+    return chosen.url
 
 
 def _password(args: argparse.Namespace) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.cli.configuration import checked, merged
+from headrace.cli.environment import read_environment
 from headrace.cli.properties import read_properties
 from headrace.model.pairs import add_pairs
 
@@ -34,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data-dir",
         type=Path,
         metavar="DIR",
-        help="where topics and states are kept (default: ./data)",
+        help="where topics and states are kept (default: ~/.local/share/headrace)",
     )
     parser.add_argument(
         "--config",
@@ -44,7 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a properties file with ksqlDB's names; of several, the later ones win",
     )
-    add_pairs(parser, "--set", help="one setting; wins over the file")
+    parser.add_argument(
+        "--environment",
+        action="store_true",
+        help="also take KSQL_… variables, as ksqlDB's image does; they win over files",
+    )
+    add_pairs(parser, "--set", help="one setting; wins over files and variables")
+    parser.add_argument("--strict", action="store_true", help="refuse settings of unknown names")
 
 
 def _port(text: str) -> int:
@@ -54,13 +63,17 @@ def _port(text: str) -> int:
 
 
 def settings(args: argparse.Namespace) -> Mapping[str, str]:
-    """The files' settings, and those of the command line over them."""
-    chosen: dict[str, str] = {}
-    for file in args.config:
-        chosen.update(read_properties(file))
-    chosen.update(args.set)
+    """The files' settings, those of the environment over them, and those of the command line over
+    these. Prints what somebody should know of them."""
+    layers = [read_properties(file) for file in args.config]
+    if args.environment:
+        layers.append(read_environment(os.environ))
+    layers.append(dict(args.set))
     if args.kafka:
-        chosen["bootstrap.servers"] = args.kafka
+        layers.append({"bootstrap.servers": args.kafka})
+    chosen, findings = checked(merged(layers), args.strict)
+    for finding in findings:
+        print(f"warning: {finding}", file=sys.stderr)
     return chosen
 
 

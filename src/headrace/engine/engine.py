@@ -36,7 +36,7 @@ from headrace.engine.tables.pull_service import PullService
 from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
 from headrace.model.requests import Request
 from headrace.model.secrets import without_login
-from headrace.model.settings import check_editable
+from headrace.model.settings import check_editable, check_override
 from headrace.spark.runtime.progress import TaskWatch
 
 LOG = logging.getLogger(__name__)
@@ -243,6 +243,7 @@ class Engine:
 
     def check_property(self, name: str) -> None:
         check_editable(name)
+        check_override(self.env.settings, [name])
 
     # ------------------------------------------------------------------ about the server
 

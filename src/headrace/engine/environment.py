@@ -15,6 +15,14 @@ from headrace.model.settings import Settings
 from headrace.registry.client import RegistryClient
 from headrace.spark.state.kernel_step import DEFAULT_BUCKETS
 
+COMPRESSION = "compression.type"
+# How many replicas there are, and must be, of topics that Headrace makes for itself.
+REPLICAS = (
+    "ksql.internal.topic.replicas",
+    "ksql.internal.topic.min.insync.replicas",
+    "ksql.logging.processing.topic.replication.factor",
+)
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -43,10 +51,13 @@ class Environment:
     @property
     def replication(self) -> Replication:
         """Of internal topics."""
-        return Replication(
-            self.settings.number("ksql.internal.topic.replicas"),
-            self.settings.number("ksql.internal.topic.min.insync.replicas"),
-        )
+        replicas, in_sync, _ = map(self.settings.number, REPLICAS)
+        return Replication(replicas, in_sync)
+
+    @property
+    def log_replicas(self) -> int:
+        """Of the processing log's topic."""
+        return self.settings.number(REPLICAS[2])
 
     def query_group(self, query_id: str) -> str:
         """The consumer group of a query, named as ksqlDB does, so that access rules fit."""
@@ -60,6 +71,8 @@ class Environment:
             or f"{self.service_id}ksql_processing_log"
         )
 
-    def producer_settings(self) -> dict[str, str]:
-        """Settings of a producer on an executor: librdkafka's names, plain values."""
-        return client_settings(self.kafka.settings).for_producer()
+    def producer_settings(self, query: Settings) -> dict[str, str]:
+        """Settings of a query's producers on executors: librdkafka's names, plain values."""
+        own = query.text("ksql.streams.producer.compression.type")
+        told = self.kafka.settings if own is None else {**self.kafka.settings, COMPRESSION: own}
+        return client_settings(told).for_producer()

@@ -104,6 +104,11 @@ class TopicAdmin:
             metadata = self._client.list_topics(timeout=self._connection.timeout)
         return metadata.cluster_id or ""
 
+    def brokers(self) -> int:
+        """How many brokers the cluster has now."""
+        with self._connection.reaching("*"):
+            return len(self._client.list_topics(timeout=self._connection.timeout).brokers)
+
     def topics(self, include_internal: bool = False) -> dict[str, Topic]:
         """All topics by name; Kafka's own (`__consumer_offsets`, …) only on request."""
         with self._connection.reaching("*"):

@@ -96,7 +96,7 @@ class KafkaConnection:
         self._translated = client_settings(settings)
         self._last_error = ""
         for name, reason in self._translated.without_effect.items():
-            LOG.warning("The Kafka client setting %s has no effect: %s", name, reason)
+            LOG.info("The Kafka client setting %s has no effect: %s", name, reason)
 
     @property
     def bootstrap_servers(self) -> str:

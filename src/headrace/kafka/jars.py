@@ -26,6 +26,7 @@ from xml.sax.saxutils import quoteattr
 
 from headrace.kafka.java_home import find_java
 from headrace.model.errors import UnavailableError
+from headrace.model.home import home
 
 Progress = Callable[[str], None]
 
@@ -72,14 +73,6 @@ def pins() -> tuple[Pin, ...]:
     text = resources.files(__package__).joinpath("jars.lock").read_text()
     rows = re.findall(r"^(\w+) (\S+?):(\S+?):(\S+) (\w+)$", text, re.MULTILINE)
     return tuple(Pin(*row) for row in rows)
-
-
-def home() -> Path:
-    """HEADRACE_HOME, or `headrace` in the user's cache directory."""
-    if chosen := os.environ.get("HEADRACE_HOME"):
-        return Path(chosen).expanduser().absolute()
-    cache_dir = os.environ.get("XDG_CACHE_HOME")
-    return Path(cache_dir or Path.home() / ".cache").absolute() / "headrace"
 
 
 def ensure_jars(progress: Progress = lambda _: None) -> Jars:

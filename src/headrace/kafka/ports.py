@@ -28,11 +28,6 @@ def free_port(host: str = LOOPBACK) -> int:
         return port
 
 
-def port_or_free(preferred: int, host: str = LOOPBACK) -> int:
-    """The preferred port, or any free one if that is taken; for default ports."""
-    return preferred if is_free(preferred, host) else free_port(host)
-
-
 def require_free(port: int, purpose: str, host: str = LOOPBACK) -> int:
     """The port, or an error that names its purpose; for ports that a user gave."""
     if not is_free(port, host):

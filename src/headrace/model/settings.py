@@ -6,51 +6,22 @@ left out, as in ksqlDB. Settings of Spark (`spark.*`) and of the Kafka client pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 from headrace.model.allowed_callers import ALLOWED_HOSTS
 from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.kafka_client_names import STREAMS, client_name
+from headrace.model.ksqldb_settings import KSQLDB_SETTINGS
 from headrace.model.secrets import HIDDEN, sounds_secret, without_login
+from headrace.model.setting import Fate, Setting, Value
+from headrace.model.setting import boolean as _boolean
+from headrace.model.setting import one_of as _one_of
+from headrace.model.setting import positive as _positive
 
-Value = str | int | float | bool | None
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A setting. `editable`: by SET and by a request's properties, for the statements that follow.
-    `limit`: it protects the server, so a client may lower it, but not raise it."""
-
-    name: str
-    parse: Callable[[str], Value]
-    default: Value
-    doc: str
-    editable: bool = False
-    secret: bool = False
-    limit: bool = False
-
-
-def _boolean(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered not in ("true", "false"):
-        raise ValueError("Expected value to be either true or false")
-    return lowered == "true"
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.lower() not in choices:
-            raise ValueError(f"String must be one of: {', '.join(choices)}")
-        return text.lower()
-
-    return parse
-
-
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise ValueError("Value must be at least 1")
-    return number
-
+# What clients may change: the lists, and which of them counts.
+DENYLIST = "ksql.properties.overrides.denylist"
+ALLOWLIST = "ksql.properties.overrides.allowlist"
+LIST_MODE = "ksql.properties.overrides.validation.mode"
 
 _SETTINGS = (
     Setting(
@@ -95,11 +66,30 @@ _SETTINGS = (
         secret=True,
     ),
     Setting(
+        "ksql.schema.registry.*",
+        str,
+        None,
+        "TLS and logins for the schema registry, by the names of its own client.",
+    ),
+    Setting(
         "ksql.connect.url",
         str,
         None,
         "A Kafka Connect worker's REST address, for connector statements.",
     ),
+    Setting(
+        "ksql.connect.basic.auth.credentials.source",
+        _one_of("none", "file"),
+        "none",
+        "FILE: the login for Kafka Connect is in ksql.connect.basic.auth.credentials.file.",
+    ),
+    Setting(
+        "ksql.connect.basic.auth.credentials.file",
+        str,
+        None,
+        "A file with two lines, `username: …` and `password: …`, for Kafka Connect.",
+    ),
+    Setting("ksql.connect.*", str, None, "TLS for Kafka Connect, by the names of Kafka's clients."),
     Setting(
         "state.dir",
         str,
@@ -121,28 +111,6 @@ _SETTINGS = (
         10_000_000,
         "0: every input row gives its output rows. Otherwise a table's updates may coalesce "
         "within a micro-batch.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.streams.commit.interval.ms",
-        int,
-        2000,
-        "Accepted for compatibility: Spark commits every micro-batch.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.streams.num.stream.threads",
-        int,
-        4,
-        "Accepted for compatibility: Spark's cores are shared by all queries.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.streams.max.task.idle.ms",
-        int,
-        0,
-        "Accepted for compatibility: rows of one micro-batch are always put in order of their"
-        " time.",
         editable=True,
     ),
     Setting(
@@ -209,6 +177,13 @@ _SETTINGS = (
         editable=True,
     ),
     Setting(
+        "ksql.suppress.enabled",
+        _boolean,
+        True,
+        "Whether EMIT FINAL is allowed.",
+        editable=True,
+    ),
+    Setting(
         "ksql.headers.enabled",
         _boolean,
         True,
@@ -234,14 +209,6 @@ _SETTINGS = (
         int,
         1,
         "How many replicas of an internal topic must have a record before it counts.",
-    ),
-    Setting(
-        "ksql.sink.partitions",
-        int,
-        None,
-        "Accepted for compatibility: a sink has as many partitions as its source unless WITH "
-        "says otherwise.",
-        editable=True,
     ),
     Setting(
         "ksql.insert.into.values.enabled",
@@ -296,25 +263,11 @@ _SETTINGS = (
         editable=True,
     ),
     Setting(
-        "ksql.query.push.v2.alos.enabled",
-        _boolean,
-        True,
-        "Accepted for compatibility: a push query reads each record at least once anyway.",
-        editable=True,
-    ),
-    Setting(
         "ksql.query.push.v2.continuation.tokens.enabled",
         _boolean,
         False,
         "Accepted for compatibility, since ksqlDB's client for Java sends it: answers have no "
         "continuation tokens.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.query.pull.max.allowed.offset.lag",
-        int,
-        None,
-        "Accepted for compatibility.",
         editable=True,
     ),
     Setting(
@@ -328,6 +281,32 @@ _SETTINGS = (
         int,
         1000,
         "How long ASSERT SCHEMA looks again if it has no TIMEOUT.",
+    ),
+    Setting(
+        "ksql.query.persistent.active.limit",
+        int,
+        None,
+        "How many persistent queries there may be; a statement that would start one more is "
+        "refused. A file of statements (ksql.queries.file) is not.",
+    ),
+    Setting(
+        DENYLIST,
+        str,
+        "",
+        "Settings that clients may not change by SET or with a request, separated by commas.",
+    ),
+    Setting(
+        ALLOWLIST,
+        str,
+        "",
+        "With ksql.properties.overrides.validation.mode=allowlist: the only settings that clients "
+        "may change, separated by commas.",
+    ),
+    Setting(
+        LIST_MODE,
+        _one_of("denylist", "allowlist"),
+        "denylist",
+        "Which of the two lists counts: denylist or allowlist.",
     ),
     Setting("ksql.max.push.queries", int, 100, "At most this many push queries at once."),
     Setting(
@@ -348,31 +327,11 @@ _SETTINGS = (
         "that is away when it goes on.",
     ),
     Setting(
-        "ksql.timestamp.throw.on.invalid",
-        _boolean,
-        False,
-        "Accepted for compatibility: a record without a valid time is skipped and logged.",
-        editable=True,
-    ),
-    Setting(
         "ksql.cast.strings.preserve.nulls",
         _boolean,
         True,
         "Whether a cast of NULL to STRING is NULL. If not, it is the text 'null' for BOOLEAN, INT, "
         "BIGINT, DOUBLE, ARRAY, MAP and STRUCT.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.metastore.backup.location",
-        str,
-        None,
-        "Accepted for compatibility: the command log is in Kafka.",
-    ),
-    Setting(
-        "ksql.new.query.planner.enabled",
-        _boolean,
-        False,
-        "Accepted for compatibility.",
         editable=True,
     ),
     Setting(
@@ -405,6 +364,16 @@ _SETTINGS = (
     ),
     Setting("ksql.extension.dir", str, "ext", "Python files with your own functions."),
     Setting(
+        "ksql.udfs.enabled", _boolean, True, "Whether functions of ksql.extension.dir are loaded."
+    ),
+    Setting(
+        "ksql.functions.*",
+        str,
+        None,
+        "ksql.functions.<name of a function>.<anything>: what a function of yours is told; "
+        "ksql.functions._global_.<anything> is told to all of them.",
+    ),
+    Setting(
         "ksql.functions.collect_list.limit",
         int,
         None,
@@ -419,13 +388,6 @@ _SETTINGS = (
         "At most this many items in a COLLECT_SET result.",
         editable=True,
         limit=True,
-    ),
-    Setting(
-        "ksql.functions.substring.legacy.args",
-        _boolean,
-        False,
-        "Accepted for compatibility.",
-        editable=True,
     ),
     Setting(
         "ksql.logging.processing.topic.auto.create",
@@ -461,13 +423,6 @@ _SETTINGS = (
         None,
         "A topic for records that were skipped, unchanged, with headers that say why. Off by "
         "default.",
-        editable=True,
-    ),
-    Setting(
-        "ksql.json_sr.converter.deserializer.enabled",
-        _boolean,
-        True,
-        "Accepted for compatibility.",
         editable=True,
     ),
     Setting(
@@ -559,57 +514,114 @@ _SETTINGS = (
         None,
         "At most this many pull queries at once.",
     ),
+    Setting(
+        "ksql.query.pull.max.qps",
+        _positive,
+        None,
+        "How many pull queries a second this server answers; further ones are refused with 429.",
+    ),
+    Setting(
+        "ksql.query.pull.max.hourly.bandwidth.megabytes",
+        int,
+        None,
+        "How much the answers of pull queries may weigh within an hour; when they weigh more, "
+        "further ones are refused until they do not.",
+    ),
+    Setting(
+        "ksql.query.push.v2.max.hourly.bandwidth.megabytes",
+        int,
+        None,
+        "The same for push queries, all of them.",
+    ),
+    Setting(
+        "ksql.idle.connection.timeout.seconds",
+        _positive,
+        86_400,
+        "A connection on which nothing was sent in either direction for so long is closed.",
+    ),
+    Setting(
+        "response.http.headers.config",
+        str,
+        "",
+        "Headers for every answer: `add Name: value` or `set Name: value`, separated by commas; in "
+        "quotation marks where the value has commas of its own.",
+    ),
+    Setting(
+        "compression.type",
+        str,
+        None,
+        "How producers compress batches of records: none, gzip, snappy, lz4 or zstd.",
+        client=True,
+    ),
+    Setting(
+        "ksql.streams.producer.compression.type",
+        str,
+        None,
+        "How queries compress what they write; without it compression.type counts.",
+        editable=True,
+    ),
     Setting("ksql.query.push.max.duration.ms", int, None, "How long a push query may last."),
     Setting("ksql.query.max.rows", int, None, "How many rows one query may return."),
 )
 
-SETTINGS: Mapping[str, Setting] = {s.name: s for s in _SETTINGS}
+SETTINGS: Mapping[str, Setting] = {
+    s.name: s for s in (*_SETTINGS, *KSQLDB_SETTINGS) if not s.name.endswith(".*")
+}
+# Those that stand for all names which begin alike.
+FAMILIES: Mapping[str, Setting] = {
+    s.name.removesuffix("*"): s for s in (*_SETTINGS, *KSQLDB_SETTINGS) if s.name.endswith(".*")
+}
 
 _UNKNOWN = "Not recognizable as ksql, streams, consumer, or producer property: '{}'"
 
-# Names of the Kafka clients, which a source, sink or the admin client may be given.
-CLIENT_PREFIXES = ("ksql.streams.", "ksql.streams.producer.", "ksql.streams.consumer.")
-_CLIENT_NAME_STARTS = """
-    ssl. sasl. security. client. fetch. max. linger. acks compression. retries request.
-    session. metadata. reconnect. receive. send. buffer. batch. delivery. default.
-    isolation. group. heartbeat. interceptor. replication. state. application. poll.
-    partition. rocksdb. statestore. topology. transaction windowstore. upgrade. metrics.
-    allow. check. enable. key. value. producer. consumer. admin. main. restore. global.
-    task. acceptable. warmup. probing. rack. built. dsl. num.
-"""
-_CLIENT_NAMES = tuple(_CLIENT_NAME_STARTS.split())
+
+def declared(name: str) -> Setting | None:
+    """The declaration of a setting, as its name is given; Kafka Streams' names may lack theirs."""
+    prefixed = STREAMS + name
+    found = SETTINGS.get(name) or SETTINGS.get(prefixed)
+    if found is None:
+        families = (family for start, family in FAMILIES.items() if name.startswith(start))
+        others = (family for start, family in FAMILIES.items() if prefixed.startswith(start))
+        found = next(families, None) or next(others, None)
+    return found
 
 
 def canonical(name: str) -> str:
-    """The name a setting is known by: Kafka Streams' names get their prefix."""
+    """The name a setting is known by: that which it is mapped to, with its prefix if it has one."""
     if name in SETTINGS:
-        return name
-    prefixed = f"ksql.streams.{name}"
-    return prefixed if prefixed in SETTINGS else name
+        return SETTINGS[name].target or name
+    found = SETTINGS.get(STREAMS + name)
+    return name if found is None else found.target or found.name
+
+
+def in_force() -> Iterator[str]:
+    """The names that have a value, be it their default."""
+    named = Fate.HONOURED, Fate.WITHOUT_MEANING
+    return (name for name, setting in SETTINGS.items() if setting.fate in named)
 
 
 def passes_through(name: str) -> bool:
     """Whether a name is Spark's or a Kafka client's, which check it themselves."""
-    if name.startswith("spark."):
-        return True
-    for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
-        name = name.removeprefix(prefix)
-    return name.startswith(_CLIENT_NAMES)
+    return name.startswith("spark.") or client_name(name) is not None
 
 
 def parse(name: str, value: object) -> Value:
     """The value of a setting from its text; raises with ksqlDB's words if it does not fit."""
-    setting = SETTINGS[canonical(name)]
+    setting = declared(canonical(name))
+    assert setting is not None, name
     if value is None:
         return None
     text = str(value).lower() if isinstance(value, bool) else str(value)
     try:
-        return setting.parse(text)
+        parsed = setting.parse(text)
     except ValueError as e:
         reason = str(e) if not str(e).startswith("invalid literal") else "Not a number of type INT"
         raise StatementError(
             f"Invalid value {shown(name, text)} for property {name}: {reason}"
         ) from None
+    if setting.fate is Fate.REFUSED and parsed not in (setting.harmless, ""):
+        raise StatementError(f"{name} is refused. {setting.doc}")
+    return parsed
 
 
 def is_on(settings: Mapping[str, object], name: str) -> bool:
@@ -620,7 +632,7 @@ def is_on(settings: Mapping[str, object], name: str) -> bool:
 
 def check_editable(name: str) -> None:
     """Raises unless a client may set this name by SET or with a request."""
-    known = SETTINGS.get(canonical(name))
+    known = declared(canonical(name))
     if known is not None:
         if not known.editable:
             raise StatementError(
@@ -637,10 +649,31 @@ def check_editable(name: str) -> None:
         )
 
 
+def check_override(server: Settings, names: Iterable[str]) -> None:
+    """Raises for names that the server's own lists keep clients from changing."""
+    allows = server.text(LIST_MODE) == "allowlist"
+    listed = _names(server, ALLOWLIST if allows else DENYLIST)
+    wrong = [name for name in names if (canonical(name) in listed) != allows]
+    if not wrong:
+        return
+    if allows:
+        told = "property overrides set locally are not permitted by the KSQL server allowlist"
+    else:
+        told = "properties overrides set locally are prohibited by the KSQL server denylist"
+    raise StatementError(
+        f"One or more {told} (use UNSET to reset their default value): [{', '.join(wrong)}]"
+    )
+
+
+def _names(server: Settings, setting: str) -> set[str]:
+    names = (name.strip() for name in (server.text(setting) or "").split(","))
+    return {canonical(name) for name in names if name}
+
+
 def is_secret(name: str) -> bool:
     """Whether a setting's value is secret."""
-    declared = SETTINGS.get(canonical(name))
-    return declared.secret if declared is not None else sounds_secret(name)
+    known = SETTINGS.get(canonical(name))
+    return known.secret if known is not None else sounds_secret(name)
 
 
 def shown(name: str, value: str) -> str:
@@ -670,7 +703,7 @@ class Settings(Mapping[str, Value]):
         for layer in layers:
             for name, value in layer.items():
                 key = canonical(name)
-                if key in SETTINGS:
+                if declared(key) is not None:
                     self._given[key] = parse(key, value)
                 elif passes_through(key):
                     self._given[key] = None if value is None else str(value)
@@ -684,10 +717,10 @@ class Settings(Mapping[str, Value]):
         return SETTINGS[key].default
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**dict.fromkeys(SETTINGS), **self._given})
+        return iter({**dict.fromkeys(in_force()), **self._given})
 
     def __len__(self) -> int:
-        return len({**dict.fromkeys(SETTINGS), **self._given})
+        return len({**dict.fromkeys(in_force()), **self._given})
 
     @property
     def given(self) -> Mapping[str, Value]:
@@ -715,10 +748,11 @@ class Settings(Mapping[str, Value]):
     def client(self) -> dict[str, str]:
         """What the Kafka clients get: security above all, by the names Java clients use."""
         out: dict[str, str] = {}
-        for name, value in self._given.items():
-            if value is None or name in SETTINGS or name.startswith("spark."):
-                continue
-            for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
-                name = name.removeprefix(prefix)
-            out[name] = str(value)
+        # Of a name with a prefix and one without, the first counts.
+        for name, value in sorted(
+            self._given.items(), key=lambda item: item[0].startswith(STREAMS)
+        ):
+            known, bare = declared(name), client_name(name)
+            if value is not None and (bare if known is None else known.client):
+                out[bare or name] = str(value)
         return out

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import Schema
+from headrace.model.settings import is_on
 from headrace.model.sources import Source, SourceKind, WindowedKey, WindowType
 from headrace.model.types import quote
 from headrace.plan import nodes
@@ -170,6 +171,11 @@ def _plan(planning: Planning, sink: _Sink) -> nodes.Node:
         stage = rekey_stage(planning, stage)
     if analysis.table_functions:
         stage = explode_stage(planning, stage)
+    if analysis.emit is ast.Emit.FINAL and not is_on(planning.settings, "ksql.suppress.enabled"):
+        raise StatementError(
+            "Suppression is currently disabled. You can enable it by setting "
+            "ksql.suppress.enabled to true"
+        )
     finish = _grouped if analysis.group_by is not None else _projected
     node = finish(planning, stage, sink)
     for check in stage.checks:

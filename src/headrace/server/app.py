@@ -21,6 +21,7 @@ from headrace.server.headless import Headless
 from headrace.server.openapi import describe
 from headrace.server.origins import Origins
 from headrace.server.response_formats import JSON, dumps
+from headrace.server.response_headers import ResponseHeaders
 from headrace.server.settings import Access, ServerSettings
 from headrace.server.streams import Services
 from headrace.server.websocket import ws_query
@@ -56,6 +57,8 @@ def build_app(
         Middleware(Guard, counter=services.requests),
         Middleware(Origins, callers=settings.callers()),
     ]
+    if settings.headers:
+        layers.insert(0, Middleware(ResponseHeaders, headers=settings.headers))
     access = settings.access
     writing = frozenset(e.path for e in ENDPOINTS if e.writes)
     if access is not None:

@@ -22,6 +22,7 @@ from headrace.server.error_responses import FORBIDDEN, error_response
 from headrace.sql import ast
 from headrace.sql.parser import ParsedStatement, parse, parse_statement
 
+QUERIES_FILE = "ksql.queries.file"
 SUPPORTED: dict[type[ast.Statement], str] = {
     ast.SetProperty: "SET",
     ast.UnsetProperty: "UNSET",

@@ -23,6 +23,7 @@ from granian.server.embed import Server
 from starlette.applications import Starlette
 
 from headrace.model.errors import UnavailableError
+from headrace.server.idle_connections import close_idle_connections
 from headrace.server.settings import ServerSettings
 from headrace.server.streams import Services
 
@@ -116,7 +117,16 @@ class HttpServer:
         self._server = _Embedded(bound, self._app, self._settings)
         self._loop.call_soon(self._ready.set)
         # The loop is left open: Granian's threads may still call into it for a moment.
-        self._loop.run_until_complete(self._server.serve())
+        self._loop.run_until_complete(self._serve(self._server))
+
+    async def _serve(self, server: _Embedded) -> None:
+        idle = close_idle_connections(self.port, self._settings.limits.idle_seconds)
+        watching = asyncio.create_task(idle)
+        try:
+            await server.serve()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     def stop(self, seconds: float = 10.0) -> None:
         """Ends every lasting response, lets the others finish, and closes the port."""

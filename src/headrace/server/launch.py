@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from headrace.engine.engine import Engine
-from headrace.engine.environment import Environment
+from headrace.engine.environment import REPLICAS, Environment
 from headrace.engine.supervised import SupervisedThread
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
@@ -21,8 +21,9 @@ from headrace.kafka.admin import TopicAdmin
 from headrace.kafka.broker import EmbeddedBroker
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.jars import ensure_jars
-from headrace.kafka.ports import LOOPBACK, port_or_free, require_free
+from headrace.kafka.ports import LOOPBACK, free_port, is_free, require_free
 from headrace.model.errors import HeadraceError
+from headrace.model.home import data_home
 from headrace.model.secrets import without_login
 from headrace.model.settings import Settings
 from headrace.registry.client import HttpRegistry
@@ -53,7 +54,8 @@ class LaunchOptions:
     What is not given here, the settings' `listeners` says.
     """
 
-    data_dir: Path = Path("data")
+    data_dir: Path = field(default_factory=data_home)
+    temporary: bool = False  # the data directory is removed when the server has stopped
     host: str | None = None
     port: int | None = None
     kafka_port: int | None = None
@@ -79,6 +81,7 @@ class RunningServer:
         self._kept: dict[str, _Kept] = {}
         self._parts = ExitStack()
         self.addresses: dict[str, str] = {}
+        self.notices: list[str] = []  # what nobody should miss
         self.engine: Engine
 
     @property
@@ -112,20 +115,21 @@ class RunningServer:
     def start(self) -> None:
         options, announce = self._options, self._progress
         settings = Settings(options.settings)
-        file = settings.text("ksql.queries.file")
+        file = settings.text(headless.QUERIES_FILE)
         statements = headless.read_statements(Path(file)) if file is not None else None
         state_dir = _state_dir(settings, options.data_dir)
-        options.data_dir.mkdir(parents=True, exist_ok=True)
+        _make(options.data_dir, "--data-dir")
         announce("Checking jars")
         jars = ensure_jars(announce)
         listener = Listener.of(settings)
         told = listener.port if listener.given else None
-        port = _port(told if options.port is None else options.port, SERVER_PORT, "the server")
+        given = told if options.port is None else options.port
+        port = self._port(given, SERVER_PORT, "the server")
         served = ServerSettings.of(settings, options.host or listener.host, port)
         external = settings.text("bootstrap.servers")
         if external is None:
             announce("Starting Kafka")
-            kafka_port = _port(options.kafka_port, KAFKA_PORT, "Kafka")
+            kafka_port = self._port(options.kafka_port, KAFKA_PORT, "Kafka")
             broker = EmbeddedBroker(options.data_dir / "kafka", kafka_port, jars)
             self._parts.enter_context(broker)
             self._keep("embeddedBroker", broker)
@@ -133,20 +137,21 @@ class RunningServer:
         self.addresses["kafka"] = external
         connection = KafkaConnection({**settings.client(), "bootstrap.servers": external})
         admin = TopicAdmin(connection)
+        settings = self._replicated(settings, admin)
         registry_url = settings.text("ksql.schema.registry.url")
         if registry_url is None and settings.text("bootstrap.servers") is None:
             announce("Starting the schema registry")
-            registry_port = _port(options.registry_port, REGISTRY_PORT, "the schema registry")
+            registry_port = self._port(options.registry_port, REGISTRY_PORT, "the schema registry")
             registry = EmbeddedRegistry(connection, registry_port, served.hosts)
             self._parts.enter_context(registry)
             self._keep("embeddedRegistry", registry)
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
-        for problem in load_extensions(
-            Path(settings.text("ksql.extension.dir") or "ext"), REGISTRY
-        ):
-            LOG.error("%s is not loaded: %s", problem.path, problem.reason)
+        if settings.flag("ksql.udfs.enabled"):
+            extensions = Path(settings.text("ksql.extension.dir") or "ext")
+            for problem in load_extensions(extensions, REGISTRY):
+                LOG.error("%s is not loaded: %s", problem.path, problem.reason)
         announce("Starting Spark")
         spark = start_session(jars.spark, settings.spark(), options.data_dir / "spark")
         self._parts.callback(spark.stop)
@@ -177,6 +182,31 @@ class RunningServer:
         listening = {part: without_login(url) for part, url in self.addresses.items()}
         LOG.info("Listening: %s", listening)
 
+    def _notice(self, text: str) -> None:
+        self.notices.append(text)
+        self._progress(f"!! {text}")
+
+    def _port(self, given: int | None, default: int, purpose: str) -> int:
+        if given is not None:
+            return given if given == 0 else require_free(given, purpose)
+        if is_free(default):
+            return default
+        found = free_port()
+        self._notice(
+            f"Port {default} is taken by another program: {purpose} listens on {found} instead, "
+            f"and whoever calls {default} talks to that program."
+        )
+        return found
+
+    def _replicated(self, settings: Settings, admin: TopicAdmin) -> Settings:
+        """Kafka refuses more replicas than it has brokers. One that has a single broker is there to
+        try things, with whatever settings; a larger one may lack a broker for a while."""
+        asked = [name for name in REPLICAS if settings.number(name) > 1]
+        if not asked or admin.brokers() > 1:
+            return settings
+        self._notice(f"This Kafka has one broker: {', '.join(asked)} count as 1.")
+        return settings.override(dict.fromkeys(asked, 1))
+
     def _keep(self, name: str, part: EmbeddedBroker | EmbeddedRegistry) -> None:
         """Adds a thread that restarts a part when it dies."""
         thread = SupervisedThread(name, lambda: part.keep(thread.stopping), most=MOST_BACKOFF)
@@ -196,19 +226,13 @@ def _failure(part: EmbeddedBroker | EmbeddedRegistry, thread: SupervisedThread) 
     return part.failure or thread.failure
 
 
-def _port(given: int | None, default: int, purpose: str) -> int:
-    if given is None:
-        return port_or_free(default)
-    return given if given == 0 else require_free(given, purpose)
-
-
 def _state_dir(settings: Settings, data_dir: Path) -> str:
     """Where states go. On a cluster that is no matter of course, nor is a Kafka to be reached."""
     told = settings.text("state.dir")
     _check_atomic(told or "", settings)
     master = settings.spark().get("spark.master", "local")
     if is_local(master):
-        return told or str(data_dir.resolve() / "state")
+        return _made_state_dir(told) if told else str(data_dir.resolve() / "state")
     if settings.text("bootstrap.servers") is None and driver_address(master) != LOOPBACK:
         raise HeadraceError(
             f"The executors of {master} cannot reach the embedded broker, which listens on "
@@ -220,6 +244,24 @@ def _state_dir(settings: Settings, data_dir: Path) -> str:
             "a path that this machine and all of theirs can write."
         )
     return told
+
+
+def _made_state_dir(told: str) -> str:
+    """A directory of this machine is made now: a query would only fail and fail without it."""
+    parts = urlsplit(told)
+    if parts.scheme in ("", "file"):
+        _make(Path(unquote(parts.path) if parts.scheme else told), "state.dir")
+    return told.rstrip("/") or told
+
+
+def _make(directory: Path, told_by: str) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadraceError(
+            f"{directory}, which {told_by} names, cannot be made ({error.strerror}): choose a "
+            "directory that can be written."
+        ) from None
 
 
 # Of Hadoop's file systems, those whose rename is atomic.

@@ -83,6 +83,7 @@ class QueryEndpoint:
         try:
             ready = services.engine.answer_now(asked)
             if ready is not None:
+                services.admit(QueryKind.PULL)
                 return Opened.of(ready, services, asked, answer).response()
             outline = await outline_of(services, asked)
             if issubclass(outline.kind, ast.PrintTopic):
@@ -136,6 +137,7 @@ async def _query(
     push = kind is QueryKind.PUSH
     slots = services.pushes if push else services.pulls
     pool = starters(services, asked, workers.starts if push else workers.queries)
+    services.admit(kind)
     slots.take()
     watch = Watch(services, request.receive)
     work: Future[Opened] | None = None
@@ -186,6 +188,7 @@ class Opened:
         try:
             writer = answer(query)
             opened = Opened(services, query, writer, writer.start(), asked.text)
+            opened.sent(opened.text)
             if query.kind is QueryKind.PULL:
                 opened._finish_soon()
             elif services.settings.limits.query_seconds is not None:
@@ -215,7 +218,7 @@ class Opened:
         limits: Limits = self.services.settings.limits
         batch = self.query.next_batch(seconds)
         if batch is None:
-            return Chunk(self.writer.end(self.query.final_message), over=True)
+            return Chunk(self.sent(self.writer.end(self.query.final_message)), over=True)
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise ApiError(
                 BAD_REQUEST, f"The query ran longer than the limit of {limits.query_seconds} s."
@@ -225,7 +228,12 @@ class Opened:
             raise ApiError(
                 BAD_REQUEST, f"The query returned more rows than the limit of {limits.query_rows}."
             )
-        return Chunk(self.writer.rows(batch) if batch else "")
+        return Chunk(self.sent(self.writer.rows(batch)) if batch else "")
+
+    def sent(self, text: str) -> str:
+        """Counts a piece of the answer."""
+        self.services.sent(self.query.kind).add(text)
+        return text
 
     def response(
         self, release: Callable[[], None] = lambda: None, watch: Watch | None = None

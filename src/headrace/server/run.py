@@ -23,6 +23,7 @@ from typing import NoReturn
 
 from headrace.model.secrets import without_login
 from headrace.server.launch import LaunchOptions, RunningServer
+from headrace.server.local_servers import registered
 
 # What a program that could not go on ends with; and how often it may begin anew before that.
 UNAVAILABLE = 69
@@ -81,18 +82,28 @@ def serve(
         announce(f"Headrace is ready after {time.monotonic() - began:.1f} s")
         for name, address in server.addresses.items():
             announce(f"  {name:<9} {without_login(address)}")
-        if then is not None:
-            code = then(server)
-            if code or asked.is_set():
-                return code
-        announce("Ctrl-C stops it.")
-        await_event(stop)
+        announce(f"  {'data':<9} {_data(options)}")
+        with registered(server.url):
+            if then is not None:
+                code = then(server)
+                if code or asked.is_set():
+                    return code
+            for notice in server.notices:
+                announce(f"!! {notice}")
+            announce("Ctrl-C stops it.")
+            await_event(stop)
         if losses and not asked.is_set():
             _leave(server)
             command = None if again is None else again(server.addresses)
             return _begin_anew(losses[0], environment, command, asked)
         announce("Stopping: running micro-batches finish")
     return 0
+
+
+def _data(options: LaunchOptions) -> str:
+    if options.temporary:
+        return "kept for this run only"
+    return str(options.data_dir.absolute())
 
 
 def await_event(event: threading.Event) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from headrace.model.allowed_callers import ALLOWED_HOSTS, Callers
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
+from headrace.server.response_headers import Header, read_headers
 
 EVERYONE = "*"
 
@@ -27,6 +28,10 @@ class Limits:
     waiting_requests: int = 1000  # that no thread has taken up yet
     query_seconds: float | None = None  # how long a push query may last
     query_rows: int | None = None  # how many rows one query may return
+    pulls_per_second: int | None = None
+    pull_megabytes: int | None = None  # of answers, within an hour
+    push_megabytes: int | None = None
+    idle_seconds: int = 86_400  # of a connection
 
     @staticmethod
     def of(settings: Settings) -> Limits:
@@ -41,6 +46,10 @@ class Limits:
             waiting_requests=settings.number("ksql.server.max.waiting.requests"),
             query_seconds=None if longest is None else float(longest) / 1000,
             query_rows=_optional(settings, "ksql.query.max.rows"),
+            pulls_per_second=_optional(settings, "ksql.query.pull.max.qps"),
+            pull_megabytes=_optional(settings, "ksql.query.pull.max.hourly.bandwidth.megabytes"),
+            push_megabytes=_optional(settings, "ksql.query.push.v2.max.hourly.bandwidth.megabytes"),
+            idle_seconds=settings.number("ksql.idle.connection.timeout.seconds"),
         )
 
 
@@ -118,6 +127,7 @@ class ServerSettings:
     tls: Tls | None = None
     access: Access | None = None  # None: no authentication
     hosts: tuple[str, ...] = ()
+    headers: tuple[Header, ...] = ()  # of every answer
 
     def callers(self) -> Callers:
         return Callers.of(self.host, self.hosts, self.origins, socket.gethostname())
@@ -134,6 +144,7 @@ class ServerSettings:
             Tls.of(settings) if secure else None,
             Access.of(settings),
             (*_list(settings, ALLOWED_HOSTS), *_advertised(settings)),
+            read_headers(settings.text("response.http.headers.config") or ""),
         )
 
 

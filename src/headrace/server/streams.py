@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headrace.model.entities import ErrorEntity, Health
+from headrace.model.requests import QueryKind
 from headrace.server.engine_interface import Engine
 from headrace.server.error_responses import (
     MAX_PUSH_QUERIES,
@@ -20,6 +21,7 @@ from headrace.server.error_responses import (
     RequestCounter,
     entity_of,
 )
+from headrace.server.rates import Bandwidth, QueryRate
 from headrace.server.settings import ServerSettings
 from headrace.server.thread_pool import Pool, Workers
 
@@ -77,6 +79,11 @@ class Services:
             "Host is at concurrency limit for pull queries. Currently set to "
             f"{limits.pull_queries} maximum concurrent operations.",
         )
+        self.pull_rate = QueryRate(limits.pulls_per_second)
+        self._sent = {
+            QueryKind.PULL: Bandwidth("pull", limits.pull_megabytes),
+            QueryKind.PUSH: Bandwidth("push", limits.push_megabytes),
+        }
         self.prints = _slots("PRINTs", limits.prints, "ksql.server.max.prints")
         self.inserts = _slots(
             "insert streams", limits.insert_streams, "ksql.server.max.insert.streams"
@@ -85,6 +92,18 @@ class Services:
             "assertions that wait", limits.assertions, "ksql.server.max.waiting.assertions"
         )
         self._look: asyncio.Future[Health] | None = None
+
+    def admit(self, kind: QueryKind | None) -> None:
+        """Refuses a query that would be one too many for the second or the hour; called on the
+        event loop."""
+        pull = kind is QueryKind.PULL
+        if pull:
+            self.pull_rate.take()
+        self.sent(QueryKind.PULL if pull else QueryKind.PUSH).check()
+
+    def sent(self, kind: QueryKind) -> Bandwidth:
+        """What counts the answers to queries of a kind."""
+        return self._sent[kind]
 
     async def health(self) -> Health:
         """The health; simultaneous requests share one check."""

@@ -32,6 +32,8 @@ async def ws_query(socket: WebSocket) -> None:
         asked = await _request(socket, services)
         outline = await outline_of(services, asked)
         prints = issubclass(outline.kind, ast.PrintTopic)
+        if not prints:
+            services.admit(outline.query)
         slots = services.prints if prints else services.pushes
         slots.take()
     except HeadraceError as error:
@@ -74,7 +76,14 @@ class _Frames:
             return _Frames(services.engine.print_topic(asked), None, dumps)
         query = services.engine.query(asked)
         fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
-        return _Frames(query, dumps(fields), StreamedAnswer(query).element)
+        element = StreamedAnswer(query).element
+
+        def counted(row: Any) -> str:
+            frame = element(row)
+            services.sent(query.kind).add(frame)
+            return frame
+
+        return _Frames(query, dumps(fields), counted)
 
 
 async def _serve(socket: WebSocket, services: Services, asked: Request, prints: bool) -> None:

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyspark
 
-from headrace.kafka.jars import home
 from headrace.kafka.java_home import find_java
 from headrace.model.errors import UnavailableError
+from headrace.model.home import home
 
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _COMPILE_SECONDS = 120

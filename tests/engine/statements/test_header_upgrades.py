@@ -111,4 +111,4 @@ def test_clients_cannot_switch_the_flag(without, statement):
         refused.value
     )
     with pytest.raises(HeadraceError, match="Cannot override property"):
-        Session({"ksql.headers.enabled": "true"}).check()
+        Session({"ksql.headers.enabled": "true"}).check(Settings())

@@ -16,6 +16,7 @@ from headrace.engine.statements.request_session import Session
 from headrace.kafka import settings
 from headrace.kafka.settings import client_settings
 from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.settings import Settings
 from headrace.registry.client import HttpRegistry
 from headrace.spark.runtime.session import start_session
 from headrace.sql.parser import parse_statement
@@ -51,7 +52,7 @@ def test_a_secret_is_refused_where_statements_are_kept(name):
     with pytest.raises(StatementError, match="it is a secret"):
         session.takes(parse_statement(f"SET '{name}'='hunter2';"))
     with pytest.raises(HeadraceError, match="it is a secret"):
-        Session({name: "hunter2"}).check()
+        Session({name: "hunter2"}).check(Settings())
 
 
 def test_a_trust_stores_password_is_on_no_command_line(monkeypatch):

@@ -30,7 +30,7 @@ def create_topic(env: Environment) -> None:
         TopicSpec(
             env.log_topic,
             settings.number("ksql.logging.processing.topic.partitions"),
-            settings.number("ksql.logging.processing.topic.replication.factor"),
+            env.log_replicas,
         )
     )
 

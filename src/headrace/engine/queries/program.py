@@ -13,6 +13,7 @@ from headrace.engine.environment import Environment
 from headrace.engine.layouts import layout_of
 from headrace.engine.queries import processing_log
 from headrace.engine.queries.losses import Reading
+from headrace.model.setting import Value
 from headrace.model.settings import Settings
 from headrace.model.sources import SourceKind
 from headrace.plan import nodes as n
@@ -72,10 +73,13 @@ def context_for(
         ),
         buckets=int(settings["ksql.streams.state.buckets"] or env.buckets),
         coalesce=settings.number("cache.max.bytes.buffering") > 0,
-        function_settings={
-            name: settings[name] for name in settings if name.startswith("ksql.functions.")
-        },
+        # A command does not record secrets: those are the server's.
+        function_settings={**_of_functions(env.settings), **_of_functions(settings)},
     )
+
+
+def _of_functions(settings: Settings) -> dict[str, Value]:
+    return {name: settings[name] for name in settings if name.startswith("ksql.functions.")}
 
 
 def streaming(
@@ -163,7 +167,7 @@ def persistent_program(
     target = SinkTarget(
         query_id,
         env.in_kafka(node.topic),
-        tuple(sorted(env.producer_settings().items())),
+        tuple(sorted(env.producer_settings(settings).items())),
         processing_log.topic(env),
         processing_log.skipped_topic(env, settings),
         env.query_group(query_id) if exactly_once(settings) else None,

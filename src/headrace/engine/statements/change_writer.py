@@ -13,6 +13,7 @@ from headrace.catalog.command_log import Command, OutcomeUnknownError
 from headrace.engine.cluster.applied_commands import AppliedCommands
 from headrace.engine.cluster.standby import Standby
 from headrace.engine.queries.program import Starts, starting_offsets
+from headrace.engine.statements.capacity import check_capacity
 from headrace.engine.statements.changes import Change, Intent, Nothing, plan_change
 from headrace.engine.statements.metastore import TERMINATE, Metastore, status_of
 from headrace.engine.statements.planning_facts import LiveFacts
@@ -84,6 +85,7 @@ class ChangeWriter:
             settings = session.texts(metastore.env.settings)
             intent = Intent(parsed.text, settings, commands.position, metastore.plan_of)
             change = plan_change(parsed.statement, metastore.catalog, intent, self._facts)
+            check_capacity(change, metastore.env.settings)
             if change.nothing is not None:
                 return self._nothing_done(change)
             starts: Starts = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row, SparkSession
 
@@ -15,7 +15,7 @@ from headrace.plan.language import expressions as e
 from headrace.plan.language.binder import Binder
 from headrace.plan.language.folding import folded
 from headrace.plan.language.messages import text
-from headrace.spark.lower.expressions import lower
+from headrace.spark.lower.expressions import Scope, lower
 from headrace.sql import ast
 
 _TIME_HELP = {
@@ -30,11 +30,15 @@ def evaluate(
     columns: Sequence[Column],
     binder: Binder,
     spark: SparkSession | None,
+    settings: Mapping[str, object],
 ) -> list[object]:
-    """The values in their columns' types; those that Spark computes are null without it."""
+    """The values in their columns' types; those that Spark computes are null without it. `settings`
+    are what functions are told."""
     bound = [_bound(x, binder) for x in expressions]
     hard = {i: x for i, x in enumerate(bound) if not _is_written_out(x)}
-    worked_out = dict.fromkeys(hard) if spark is None else _by_spark(hard, spark)
+    worked_out = (
+        dict.fromkeys(hard) if spark is None else _by_spark(hard, spark, Scope(settings=settings))
+    )
     values = [worked_out[i] if i in hard else _written_out(x) for i, x in enumerate(bound)]
     return [_fitted(v, x.type, c) for v, x, c in zip(values, bound, columns, strict=True)]
 
@@ -73,12 +77,14 @@ def _map_key(x: e.Expression) -> object:
     return "null" if key is None else key
 
 
-def _by_spark(hard: dict[int, e.Expression], spark: SparkSession) -> dict[int, object]:
+def _by_spark(
+    hard: dict[int, e.Expression], spark: SparkSession, scope: Scope
+) -> dict[int, object]:
     if not hard:
         return {}
     selected = []
     for i, expression in hard.items():
-        lowered = lower(expression)
+        lowered = lower(expression, scope)
         selected.append(lowered.value.alias(f"v{i}"))
         if lowered.error is not None:
             selected.append(lowered.error.alias(f"e{i}"))

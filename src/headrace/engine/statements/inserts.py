@@ -66,7 +66,7 @@ class Inserts:
             raise StatementError(_DISABLED)
         try:
             binder = Binder.of({}, catalog.type, settings)
-            row = inserted_row(statement, source, binder, self._env.spark)
+            row = inserted_row(statement, source, binder, self._env.spark, settings)
             record = self._encoder(source).record(row)
         except HeadraceError as e:
             reason = f"Failed to insert values into '{statement.target}'. {e}"
@@ -173,7 +173,11 @@ def _check_no_headers(names: tuple[str, ...], source: Source) -> None:
 
 
 def inserted_row(
-    statement: ast.InsertValues, source: Source, binder: Binder, spark: SparkSession | None
+    statement: ast.InsertValues,
+    source: Source,
+    binder: Binder,
+    spark: SparkSession | None,
+    settings: Mapping[str, object] | None = None,
 ) -> dict[str, object]:
     """The values by column. Without Spark, those that only Spark can work out are null."""
     schema = source.schema
@@ -185,7 +189,7 @@ def inserted_row(
             f"Got [{', '.join(map(text, statement.values))}]"
         )
     columns = [_column(name, source) for name in names]
-    values = evaluate(statement.values, columns, binder, spark)
+    values = evaluate(statement.values, columns, binder, spark, settings or {})
     row = {c.name: v for c, v in zip(columns, values, strict=True)}
     missing = [c.name for c in schema.key if c.name not in row]
     if source.is_table and missing:

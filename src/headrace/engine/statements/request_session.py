@@ -12,6 +12,7 @@ from headrace.model.settings import (
     canonical,
     check_editable,
     check_limits,
+    check_override,
     passes_through,
 )
 from headrace.sql import ast
@@ -35,19 +36,21 @@ class Session:
     properties: dict[str, object] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
 
-    def check(self) -> None:
+    def check(self, server: Settings) -> None:
         """Raises for a property that a client may not set; that is no statement's fault."""
-        for name in self.properties:
-            try:
+        try:
+            for name in self.properties:
                 check_editable(name)
-            except StatementError as e:
-                raise HeadraceError(e.message) from None
+            check_override(server, self.properties)
+        except StatementError as e:
+            raise HeadraceError(e.message) from None
 
     def copy(self) -> Session:
         return Session(dict(self.properties), dict(self.variables))
 
     def settings(self, server: Settings) -> Settings:
         check_limits(server, self.properties)
+        check_override(server, self.properties)
         return server.override(self.properties)
 
     def texts(self, server: Settings) -> dict[str, str]:

@@ -10,6 +10,7 @@ from headrace.engine.cluster.applied_commands import AppliedCommands
 from headrace.engine.cluster.standby import Standby
 from headrace.engine.queries.push import PushQueries, PushQuery
 from headrace.engine.statements.assertions import eventually
+from headrace.engine.statements.capacity import check_capacity
 from headrace.engine.statements.change_writer import ChangeWriter
 from headrace.engine.statements.changes import Intent, is_change, plan_change
 from headrace.engine.statements.handling import Queries, StatementContext, answer
@@ -76,7 +77,7 @@ class RequestRunner:
 
     def _admitted(self, request: Request) -> Session:
         session = Session(dict(request.properties), dict(request.variables))
-        session.check()
+        session.check(self._server)
         self._admit(request.after_command)
         return session
 
@@ -97,6 +98,7 @@ class RequestRunner:
                     settings, place = session.texts(self._server), self._commands.position + i
                     intent = Intent(parsed.text, settings, place, metastore.plan_of)
                     change = plan_change(parsed.statement, catalog, intent, facts)
+                    check_capacity(change, self._server)
                     facts.pretend(change)
                     catalog = change.catalog
             except HeadraceError as e:

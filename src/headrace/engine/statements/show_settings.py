@@ -13,7 +13,7 @@ from headrace.model.entities import (
     Variable,
     VariableList,
 )
-from headrace.model.settings import SETTINGS, Settings, canonical, shown
+from headrace.model.settings import SETTINGS, Settings, canonical, in_force, shown
 from headrace.sql import ast
 
 
@@ -46,8 +46,8 @@ def _properties(statement: ast.ListProperties, context: StatementContext) -> Ent
     defaults = tuple(
         sorted(
             name
-            for name, setting in SETTINGS.items()
-            if name not in settings.given or settings[name] == setting.default
+            for name in in_force()
+            if name not in settings.given or settings[name] == SETTINGS[name].default
         )
     )
     return PropertyList(context.text, rows, overwritten, defaults)

@@ -66,11 +66,13 @@ class Held:
 @dataclass(frozen=True)
 class Scope:
     """Where an expression stands: the lambda parameters around it, by name, where failures of
-    parts are noted (None: they fail the whole), and where parts may be held."""
+    parts are noted (None: they fail the whole), where parts may be held, and what functions are
+    told (`ksql.functions.…`)."""
 
     parameters: Mapping[str, Column] = field(default_factory=dict)
     notes: list[Column] | None = None
     held: Held | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def note(self, part: Fallible) -> Fallible:
         """The part, null where it failed, if that can be noted."""
@@ -126,11 +128,11 @@ def lower(expression: e.Expression, scope: Scope = _NOWHERE) -> Fallible:
 
 
 def lower_noting(
-    expression: e.Expression, held: Held | None = None
+    expression: e.Expression, held: Held | None, settings: Mapping[str, object]
 ) -> tuple[Fallible, list[Column]]:
     """The expression, whose parts may fail alone, and the texts of those failures."""
     notes: list[Column] = []
-    return lower(expression, Scope(notes=notes, held=held)), notes
+    return lower(expression, Scope(notes=notes, held=held, settings=settings)), notes
 
 
 def _operand(x: e.Expression, scope: Scope) -> Fallible:
@@ -176,6 +178,7 @@ def _call(x: e.Call, scope: Scope) -> Fallible:
         arg_types=tuple(a.type for a in x.args),
         return_type=x.type,
         arg_literals=[a.value if isinstance(a, e.Literal) else None for a in x.args],
+        settings=scope.settings,
     )
     result = REGISTRY.find(x.function, x.signature).spark(args, context)
     if not isinstance(result, Fallible):
@@ -198,7 +201,7 @@ def _callable(x: e.LambdaFunction, scope: Scope) -> Callable[..., Fallible]:
         names = (p.name for p in x.parameters)
         known = {**scope.parameters, **dict(zip(names, values, strict=True))}
         notes: list[Column] | None = None if scope.notes is None else []
-        result = lower(x.body, Scope(known, notes))
+        result = lower(x.body, Scope(known, notes, settings=scope.settings))
         return replace(result, note=coalesce_errors(*notes or ()))
 
     return apply

@@ -17,7 +17,7 @@ from headrace.formats.base import Format, Layout, Side
 from headrace.model.schema import Namespace, Schema
 from headrace.plan import nodes as n
 from headrace.plan.language.describe import describe
-from headrace.spark.lower.expressions import Held, lower_noting
+from headrace.spark.lower.expressions import Held, Scope, lower_noting
 from headrace.spark.rows.columns import DEAD, NULL, Entries, column
 from headrace.spark.rows.optimistic import PESSIMISTIC, OptimisticDecoding
 from headrace.spark.rows.processing_log import EntryWriter, Failure
@@ -44,6 +44,11 @@ class Context:
     run_kernel: RunKernel = as_operator
     # Rows to be written name their task, by what does not change if they run again.
     with_task: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """Of an expression whose failure is the failure of the whole."""
+        return Scope(settings=self.function_settings)
 
 
 def feeding_kernel(context: Context) -> Context:
@@ -107,7 +112,7 @@ def selected_columns(
     values = count()
     for item in selected:
         index = 0 if item.column.namespace is Namespace.KEY else next(values)
-        lowered, errors = lower_noting(item.expression, held)
+        lowered, errors = lower_noting(item.expression, held, context.function_settings)
         value = lowered.value
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)

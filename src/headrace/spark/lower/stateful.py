@@ -151,7 +151,7 @@ def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame
     wanted = [*(r.expression for r in node.required), *(a for c in node.calls for a in c.args)]
     arguments = tuple(n.Selected(Named(f"$a{i}", x.type), x) for i, x in enumerate(wanted))
     columns, entries = selected_columns(arguments, context, "Aggregate", node.input.schema)
-    groups, failures = _groups(node)
+    groups, failures = _groups(node, context)
     reason = F.coalesce(*(error for _, error in failures))
     # Of a row without a group nothing else counts, and of its reasons the first.
     first = [
@@ -168,12 +168,12 @@ def arguments(node: n.Aggregate, rows: DataFrame, context: Context) -> DataFrame
     )
 
 
-def _groups(node: n.Aggregate) -> tuple[list[Column], list[Failure]]:
+def _groups(node: n.Aggregate, context: Context) -> tuple[list[Column], list[Failure]]:
     """The group's columns `$g…`, and why a row may have none."""
     columns: list[Column] = []
     failures: list[Failure] = []
     for i, key in enumerate(node.keys):
-        lowered = lower(key.expression)
+        lowered = lower(key.expression, context.scope)
         value = lowered.value
         if lowered.error is not None:
             value = F.when(lowered.error.isNull(), value)

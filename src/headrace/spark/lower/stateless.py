@@ -221,7 +221,7 @@ def _filter(node: n.Filter, context: Context) -> Lowered:
     is_table = node.kind is SourceKind.TABLE
     below = lower_node(node.input, feeding_kernel(context) if is_table else context)
     rows = below.rows
-    predicate = lower(node.predicate)
+    predicate = lower(node.predicate, context.scope)
     passes = F.coalesce(predicate.value, F.lit(False)) & ~column(NULL)
     columns = [column(c.name) for c in node.schema]
     errors: list[Entries] = []
@@ -258,11 +258,12 @@ def _flat_map(node: n.FlatMap, context: Context) -> Lowered:
     arrays: list[Column] = []
     failures: list[Failure] = []
     for call in node.calls:
-        args = [lower(a) for a in call.args]
+        args = [lower(a, context.scope) for a in call.args]
         literals = [getattr(a, "value", None) for a in call.args]
         types = tuple(a.type for a in call.args)
         found = REGISTRY.find(call.function, call.signature)
-        made = found.spark([a.value for a in args], CallContext(types, call.column.type, literals))
+        told = CallContext(types, call.column.type, literals, context.function_settings)
+        made = found.spark([a.value for a in args], told)
         result = made if isinstance(made, Fallible) else Fallible(made)
         message = f"Error computing table function {call.function}"
         errors = [*(a.error for a in args), result.error]
