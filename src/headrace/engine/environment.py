@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from headrace.kafka.admin import Replication, TopicAdmin
 from headrace.kafka.client import KafkaConnection
-from headrace.kafka.settings import client_settings
 from headrace.model.settings import Settings
 from headrace.registry.client import RegistryClient
 from headrace.spark.state.kernel_step import DEFAULT_BUCKETS
@@ -62,4 +61,4 @@ class Environment:
 
     def producer_settings(self) -> dict[str, str]:
         """Settings of a producer on an executor: librdkafka's names, plain values."""
-        return client_settings(self.kafka.settings).for_producer()
+        return self.kafka.producer_settings

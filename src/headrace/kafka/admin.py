@@ -99,10 +99,10 @@ class TopicAdmin:
         return self._connection.admin()
 
     def cluster_id(self) -> str:
-        """The id of the Kafka cluster; empty if it does not report one."""
-        with self._connection.reaching("*"):
-            metadata = self._client.list_topics(timeout=self._connection.timeout)
-        return metadata.cluster_id or ""
+        """The id of the Kafka cluster; empty if it does not report one. What Kafka refuses us for
+        is known at once, and not when the time is up."""
+        asked = self._client.describe_cluster(request_timeout=self._connection.timeout)
+        return self._connection.answer(self._client, asked).cluster_id or ""
 
     def topics(self, include_internal: bool = False) -> dict[str, Topic]:
         """All topics by name; Kafka's own (`__consumer_offsets`, …) only on request."""

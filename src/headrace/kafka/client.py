@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from headrace.kafka.settings import client_settings
+from headrace.kafka.settings import client_settings, java_settings
 from headrace.model.errors import HeadraceError, UnavailableError
 
+T = TypeVar("T")
 LOG = logging.getLogger("headrace.kafka")
 # While a broker is away, every client tries twenty times a second, and would log each time.
 LOG_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
+# How often the client library is asked whether Kafka has refused us meanwhile.
+_LOOK_SECONDS = 0.05
 
 
 class _Sparingly(logging.Filter):
@@ -54,6 +61,11 @@ SILENCE = frozenset(
     }
 )
 
+
+# Codes that say "not you": of the login, and of TLS.
+_LOGIN_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
+# What a broker that wants TLS or a login, and gets none, does not tell: it hangs up.
+_PLAIN = " (security.protocol is not set: it may expect TLS or a login)"
 
 # Of a producer's settings, those by which a user may have given up idempotence, in all spellings.
 _NOT_IDEMPOTENT = frozenset(
@@ -94,7 +106,7 @@ class KafkaConnection:
         self.settings = dict(settings)
         self.timeout = timeout
         self._translated = client_settings(settings)
-        self._last_error = ""
+        self._last_error: KafkaError | None = None
         for name, reason in self._translated.without_effect.items():
             LOG.warning("The Kafka client setting %s has no effect: %s", name, reason)
 
@@ -106,6 +118,11 @@ class KafkaConnection:
     def producer_settings(self) -> dict[str, str]:
         """What a producer gets, in librdkafka's names."""
         return self._translated.for_producer()
+
+    @cached_property
+    def java_settings(self) -> dict[str, str]:
+        """What Spark's own client gets, in the Java client's names."""
+        return java_settings(self.settings)
 
     def producer(self, **settings: str | int | bool) -> Producer:
         """A producer that partitions as the Java client does. Keywords: `linger_ms=0`, …"""
@@ -169,14 +186,68 @@ class KafkaConnection:
             return HeadraceError(f"Kafka's client refuses its settings: {error.str()}")
         return HeadraceError(f"Kafka refused the request about '{topic}': {error.str()}")
 
+    def answer(self, client: AdminClient, future: Future[T]) -> T:
+        """What Kafka answers. It does not wait for more once Kafka has refused us: the client
+        library would try again and again."""
+        self._last_error = None
+        deadline = time.monotonic() + self.timeout
+        with self.reaching("*"):
+            while not future.done() and time.monotonic() < deadline:
+                client.poll(_LOOK_SECONDS)
+                if self._last_error is not None and _is_refusal(self._last_error):
+                    raise self.unavailable("")
+            return future.result(0)
+
     def unavailable(self, reason: str) -> UnavailableError:
-        detail = self._last_error or reason
-        return UnavailableError(f"Kafka at {self.bootstrap_servers} does not answer: {detail}")
+        error = self._last_error
+        where = f"Kafka at {self.bootstrap_servers}"
+        if error is None:
+            told = "" if "security.protocol" in self.settings else _PLAIN
+            return UnavailableError(f"{where} does not answer: {reason}{told}")
+        detail = _detail(error.str())
+        if error.code() in _LOGIN_REFUSED:
+            return UnavailableError(
+                f"{where} refuses the login: {detail}. Check sasl.mechanism and sasl.jaas.config."
+            )
+        if _is_refusal(error):
+            return UnavailableError(f"{where} cannot be reached over TLS: {_tls_reason(detail)}.")
+        return UnavailableError(f"{where} does not answer: {detail}")
 
     def _note(self, error: KafkaError) -> None:
         # The reason reaches us here; the call that fails knows only that time is up.
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._last_error = error.str()
+            self._last_error = error
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    """Whether it will not be better the next time. What a broker says of our certificate comes when
+    the connection is up, and counts as one that broke."""
+    refused = error.code() in _LOGIN_REFUSED or error.code() == KafkaError._SSL
+    return refused or "SSL routines" in error.str()
+
+
+def _detail(text: str) -> str:
+    """Without the name of the connection before it and how long it took after it."""
+    told = re.sub(r"^\w+://\S+: ", "", text)
+    return re.sub(r" \(after \d+ms in state \w+\)$", "", told).strip().rstrip(".")
+
+
+# What the client library says of TLS, and what that means in settings of ours.
+_TLS_REASONS = {
+    "hostname mismatch": "the broker's certificate is for another name than the one that it is "
+    "reached by: check bootstrap.servers, or ssl.endpoint.identification.algorithm",
+    "certificate verify failed": "the broker's certificate is not trusted: check "
+    "ssl.truststore.location",
+    "certificate required": "the broker asks for a client certificate: set ssl.keystore.location",
+    "bad certificate": "the broker wants another client certificate, or one at all: check "
+    "ssl.keystore.location",
+    "unknown ca": "the broker does not trust the client certificate: check ssl.keystore.location",
+}
+
+
+def _tls_reason(detail: str) -> str:
+    lowered = detail.lower()
+    return next((told for words, told in _TLS_REASONS.items() if words in lowered), detail)
 
 
 def _dotted(settings: Mapping[str, str | int | bool]) -> dict[str, str | int | bool]:

@@ -577,6 +577,9 @@ _CLIENT_NAME_STARTS = """
     task. acceptable. warmup. probing. rack. built. dsl. num.
 """
 _CLIENT_NAMES = tuple(_CLIENT_NAME_STARTS.split())
+# Settings of the clients of services beside Kafka, which check them: TLS and logins.
+REGISTRY_SETTINGS, CONNECT_SETTINGS = "ksql.schema.registry.", "ksql.connect."
+_NOT_KAFKAS = ("spark.", REGISTRY_SETTINGS, CONNECT_SETTINGS)
 
 
 def canonical(name: str) -> str:
@@ -589,7 +592,7 @@ def canonical(name: str) -> str:
 
 def passes_through(name: str) -> bool:
     """Whether a name is Spark's or a Kafka client's, which check it themselves."""
-    if name.startswith("spark."):
+    if name.startswith(_NOT_KAFKAS):
         return True
     for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
         name = name.removeprefix(prefix)
@@ -627,7 +630,7 @@ def check_editable(name: str) -> None:
                 "server's properties, and start the server again."
             )
         return
-    if not passes_through(name) or name.startswith("spark."):
+    if not passes_through(name) or name.startswith(_NOT_KAFKAS):
         raise StatementError(_UNKNOWN.format(name))
     if is_secret(name):
         raise StatementError(
@@ -715,9 +718,16 @@ class Settings(Mapping[str, Value]):
         """What the Kafka clients get: security above all, by the names Java clients use."""
         out: dict[str, str] = {}
         for name, value in self._given.items():
-            if value is None or name in SETTINGS or name.startswith("spark."):
+            if value is None or name in SETTINGS or name.startswith(_NOT_KAFKAS):
                 continue
             for prefix in sorted(CLIENT_PREFIXES, key=len, reverse=True):
                 name = name.removeprefix(prefix)
             out[name] = str(value)
         return out
+
+    def service(self, prefix: str) -> dict[str, str]:
+        """What the client of a service beside Kafka gets: the settings with its prefix, and the
+        Kafka clients' for TLS and logins where it has none of its own, as in ksqlDB."""
+        shared = {k: v for k, v in self.client().items() if k.startswith(("ssl.", "sasl."))}
+        own = {k: str(v) for k, v in self._given.items() if k.startswith(prefix) and v is not None}
+        return shared | {name.removeprefix(prefix): value for name, value in own.items()}
