@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import os
+import ssl
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -48,15 +50,25 @@ class Authority:
 
     def __init__(self, name: str = "authority") -> None:
         self._root = _issue(name, None)
-        self._between = _issue(f"{name} between", self._root, authority=True)
+        self._between = _issue(f"{name} between", self._root)
 
     def pem(self) -> str:
         return _pem(self._root.certificate)
 
-    def issue(self, name: str) -> Issued:
-        """For a client of that name, or a server on the loopback address."""
-        made = _issue(name, self._between)
+    def issue(self, name: str, hosts: Sequence[str] = ("localhost",)) -> Issued:
+        """For a client of that name, or a server of those names; localhost has an address."""
+        made = _issue(name, self._between, hosts)
         return Issued(made.certificate, made.key, (self._between.certificate,))
+
+
+def server_context(authority: Authority, folder: Path, host: str = "localhost") -> ssl.SSLContext:
+    """Of a server that takes only clients with a certificate of the authority."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.pem())
+    context.verify_mode = ssl.CERT_REQUIRED
+    file = folder / "server.pem"
+    file.write_text(authority.issue("server", [host]).pem())
+    context.load_cert_chain(file)
+    return context
 
 
 def keytool(*arguments: str, **secrets: str) -> None:
@@ -86,11 +98,12 @@ def java_key_store(
     return file
 
 
-def _issue(name: str, by: Issued | None, *, authority: bool = False) -> Issued:
+def _issue(name: str, by: Issued | None, hosts: Sequence[str] = ()) -> Issued:
+    """Without hosts it is for an authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
-    signs = authority or by is None
+    signs = not hosts
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -119,8 +132,10 @@ def _issue(name: str, by: Issued | None, *, authority: bool = False) -> Issued:
         )
         builder = builder.add_extension(usage, critical=True)
     else:
-        here = [x509.IPAddress(IPv4Address("127.0.0.1")), x509.DNSName("localhost")]
-        builder = builder.add_extension(x509.SubjectAlternativeName(here), critical=False)
+        names: list[x509.GeneralName] = [x509.DNSName(host) for host in hosts]
+        if "localhost" in hosts:
+            names.append(x509.IPAddress(IPv4Address("127.0.0.1")))
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return Issued(builder.sign(by.key if by else key, hashes.SHA256()), key)
 
 

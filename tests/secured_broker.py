@@ -105,6 +105,8 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(ca),
             "listener.name.clients.ssl.client.auth": "required",
+            # Who is connected has to log in again now and then, with the password of then.
+            "connections.max.reauth.ms": "10000",
             "sasl.enabled.mechanisms": f"{PLAIN},{SCRAM_256},{SCRAM_512},{TOKENS}",
             **_jaas(jwks),
         }

@@ -24,6 +24,8 @@ LOG_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
 # How often the client library is asked whether Kafka has refused us meanwhile.
 _LOOK_SECONDS = 0.05
+# How long the reason of a failure counts: the library tells the same one every 30 s.
+_NOTED_SECONDS = 60.0
 
 
 class _Sparingly(logging.Filter):
@@ -106,7 +108,7 @@ class KafkaConnection:
         self.settings = dict(settings)
         self.timeout = timeout
         self._translated = client_settings(settings)
-        self._last_error: KafkaError | None = None
+        self._noted: tuple[float, KafkaError | None] = (0.0, None)
         for name, reason in self._translated.without_effect.items():
             LOG.warning("The Kafka client setting %s has no effect: %s", name, reason)
 
@@ -189,17 +191,20 @@ class KafkaConnection:
     def answer(self, client: AdminClient, future: Future[T]) -> T:
         """What Kafka answers. It does not wait for more once Kafka has refused us: the client
         library would try again and again."""
-        self._last_error = None
-        deadline = time.monotonic() + self.timeout
-        with self.reaching("*"):
-            while not future.done() and time.monotonic() < deadline:
-                client.poll(_LOOK_SECONDS)
-                if self._last_error is not None and _is_refusal(self._last_error):
-                    raise self.unavailable("")
-            return future.result(0)
+        began = time.monotonic()
+        while True:
+            try:
+                return future.result(_LOOK_SECONDS)
+            except TimeoutError:
+                client.poll(0)
+                error = self._error_since(began)
+                if error is not None and _is_refusal(error):
+                    raise self.unavailable("") from None
+                if time.monotonic() - began > self.timeout:
+                    raise
 
     def unavailable(self, reason: str) -> UnavailableError:
-        error = self._last_error
+        error = self._error_since(time.monotonic() - _NOTED_SECONDS)
         where = f"Kafka at {self.bootstrap_servers}"
         if error is None:
             told = "" if "security.protocol" in self.settings else _PLAIN
@@ -213,10 +218,14 @@ class KafkaConnection:
             return UnavailableError(f"{where} cannot be reached over TLS: {_tls_reason(detail)}.")
         return UnavailableError(f"{where} does not answer: {detail}")
 
+    def _error_since(self, moment: float) -> KafkaError | None:
+        noted_at, error = self._noted
+        return error if noted_at >= moment else None
+
     def _note(self, error: KafkaError) -> None:
         # The reason reaches us here; the call that fails knows only that time is up.
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._last_error = error
+            self._noted = (time.monotonic(), error)
 
 
 def _is_refusal(error: KafkaError) -> bool:
@@ -234,10 +243,8 @@ def _detail(text: str) -> str:
 
 # What the client library says of TLS, and what that means in settings of ours.
 _TLS_REASONS = {
-    "hostname mismatch": "the broker's certificate is for another name than the one that it is "
-    "reached by: check bootstrap.servers, or ssl.endpoint.identification.algorithm",
-    "certificate verify failed": "the broker's certificate is not trusted: check "
-    "ssl.truststore.location",
+    "certificate verify failed": "the broker's certificate is not trusted, or is for another name: "
+    "check ssl.truststore.location, and that bootstrap.servers has a name of the certificate",
     "certificate required": "the broker asks for a client certificate: set ssl.keystore.location",
     "bad certificate": "the broker wants another client certificate, or one at all: check "
     "ssl.keystore.location",

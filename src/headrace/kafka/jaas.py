@@ -53,25 +53,27 @@ def read_login(text: str) -> Login:
         raise _unreadable("it has to begin with the class of a login module")
     if len(tokens) < 2 or tokens[1].quoted or tokens[1].text.lower() not in _FLAGS:
         raise _unreadable("after the class of the login module there has to be 'required'")
-    if not any(token.is_mark(";") for token in tokens):
+    end = next((i for i, token in enumerate(tokens) if token.is_mark(";")), None)
+    if end is None:
         raise _unreadable("it has to end with a semicolon")
-    options: dict[str, str] = {}
-    rest = tokens[2:]
-    while not rest[0].is_mark(";"):
-        name, equals, value, *after = [*rest, *([_Token("", len(text))] * 2)]
-        if name.is_mark("=") or not equals.is_mark("=") or _is_mark(value):
-            raise _unreadable(f'an option is no name="value" (at character {name.at + 1})')
-        options[name.text] = value.text
-        rest = after[: len(rest) - 3]
-        if not rest:
-            raise _unreadable("it has to end with a semicolon")
-    if len(rest) > 1:
+    if end + 1 < len(tokens):
         raise _unreadable("it names more than one login module, or has a semicolon too many")
-    return Login(tokens[0].text, options)
+    return Login(tokens[0].text, _options(tokens[2:end]))
 
 
-def _is_mark(token: _Token) -> bool:
-    return not token.quoted and token.text in ("=", ";", "")
+def _options(tokens: list[_Token]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for at in range(0, len(tokens), 3):
+        match tokens[at : at + 3]:
+            case [name, equals, value] if (
+                equals.is_mark("=") and not name.is_mark("=") and not value.is_mark("=")
+            ):
+                options[name.text] = value.text
+            case _:
+                raise _unreadable(
+                    f'an option is no name="value" (at character {tokens[at].at + 1})'
+                )
+    return options
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -30,6 +30,8 @@ WITHOUT_EFFECT = {
     "sasl.login.class": "Java classes cannot be loaded into this client",
     "sasl.client.callback.handler.class": "Java classes cannot be loaded into this client",
     "ssl.engine.factory.class": "Java classes cannot be loaded into this client",
+    "security.providers": "Java classes cannot be loaded into this client",
+    "ssl.cipher.suites": "TLS is OpenSSL's here, which has other names for them",
     "ssl.provider": "TLS is OpenSSL's here",
     "ssl.protocol": "TLS is OpenSSL's here",
     "ssl.enabled.protocols": "TLS is OpenSSL's here",

@@ -147,7 +147,7 @@ class RunningServer:
         if registry_url is not None:
             self.addresses["registry"] = registry_url
         registry_client = _registry_client(registry_url, settings)
-        _check_connect(settings)
+        ConnectWorker.named(settings)  # what cannot be is refused now, not by a statement
         for problem in load_extensions(
             Path(settings.text("ksql.extension.dir") or "ext"), REGISTRY
         ):
@@ -250,9 +250,3 @@ def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None
     return HttpRegistry(
         url, HttpAccess.of(url, settings.service(REGISTRY_SETTINGS), REGISTRY_SETTINGS)
     )
-
-
-def _check_connect(settings: Settings) -> None:
-    """Raises at the start, and not at the first statement, if its settings cannot be."""
-    if settings.text("ksql.connect.url"):
-        ConnectWorker.of(settings)

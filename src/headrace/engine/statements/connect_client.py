@@ -51,12 +51,21 @@ class ConnectWorker:
 
     @staticmethod
     def of(settings: Settings) -> ConnectWorker:
-        url = settings.text("ksql.connect.url")
-        if not url:
+        worker = ConnectWorker.named(settings)
+        if worker is None:
             raise HeadraceError(
                 "Connector statements need a Kafka Connect worker, and none is configured. "
                 "Set 'ksql.connect.url' to the worker's REST address."
             )
+        return worker
+
+    @staticmethod
+    def named(settings: Settings) -> ConnectWorker | None:
+        """The worker of the settings, which are refused if they cannot be; None if they name
+        none."""
+        url = settings.text("ksql.connect.url")
+        if not url:
+            return None
         given = settings.service(CONNECT_SETTINGS)
         timeout = given.get("request.timeout.ms", "")
         return ConnectWorker(
