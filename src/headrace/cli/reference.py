@@ -133,7 +133,8 @@ def settings() -> str:
         " from `headrace start --set NAME=VALUE`; those of a session are also changed by `SET`, or"
         " sent with a request. Names that begin with `ksql.streams.` may leave that out. Settings"
         " of Kafka's clients (`security.protocol`, `sasl.…`, `ssl.…`) and of Spark (`spark.…`) are"
-        " passed on.",
+        " passed on; [Secured clusters](security.md) has those for TLS and logins, of Kafka, of the"
+        " schema registry (`ksql.schema.registry.…`) and of Connect (`ksql.connect.…`).",
     ]
     for title, group in groups.items():
         lines += ["", f"## {title}", "", "| Name | Default | What it does |", "|---|---|---|"]
