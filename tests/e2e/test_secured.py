@@ -248,7 +248,7 @@ def _health(scene: Scene) -> dict[str, Any]:
 
 def _unwell(scene: Scene, part: str) -> str:
     eventually(lambda: not _health(scene)["details"][part]["isHealthy"], 60)
-    return str(_health(scene)["details"][part]["message"])
+    return str(_health(scene)["details"][part]["reason"])
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority", "store", "registry", "login string"])
