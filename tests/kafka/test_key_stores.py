@@ -75,6 +75,15 @@ def test_pkcs12(tmp_path: Path, me: Issued) -> None:
     assert "hunter" not in caught.value.message
 
 
+def test_only_the_chain_is_shown(tmp_path: Path, me: Issued) -> None:
+    """A store may hold other certificates too."""
+    other = Authority("other").issue("other")
+    more = Issued(me.certificate, me.key, (other.certificate, *other.chain, *me.chain))
+    store = tmp_path / "me.p12"
+    store.write_bytes(more.pkcs12("hunter2"))
+    _shows(_key_store(store, ssl_keystore_password="hunter2"), me)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12", "JCEKS"])
 def test_trust_stores_of_keytool(tmp_path: Path, authority: Authority, kind: str) -> None:

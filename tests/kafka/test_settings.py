@@ -27,7 +27,7 @@ _TEXTS = """
     sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name security.providers
     ssl.engine.factory.class ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol
     ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
-    ssl.keystore.type ssl.truststore.type
+    ssl.keystore.type ssl.truststore.type ssl.client.authentication ssl.client.auth
 """
 # Names of Java's client for TLS and logins, with a value each; those with tests of their own aside.
 JAVAS = {
@@ -116,6 +116,12 @@ def test_an_unknown_setting_is_refused() -> None:
     connection = KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "no.such": "1"})
     with pytest.raises(HeadraceError, match=r'No such configuration property: "no\.such"'):
         connection.producer()
+
+
+def test_kerberos_is_not_in_the_package_of_the_client() -> None:
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+    with pytest.raises(HeadraceError, match="needs a confluent-kafka that is built with libsasl2"):
+        KafkaConnection({"bootstrap.servers": "127.0.0.1:1", **given}).admin()
 
 
 def test_no_address() -> None:

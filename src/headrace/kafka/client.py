@@ -82,6 +82,13 @@ _NOT_IDEMPOTENT = frozenset(
 )
 
 
+_NO_MECHANISM = (
+    "sasl.mechanism GSSAPI (Kerberos) needs a confluent-kafka that is built with libsasl2, and this "
+    "one is not: install it with 'pip install --no-binary confluent-kafka confluent-kafka' beside "
+    "a librdkafka that has it, or use SCRAM, PLAIN or OAUTHBEARER."
+)
+
+
 class UnknownTopicError(HeadraceError):
     """A topic that is not there."""
 
@@ -184,6 +191,8 @@ class KafkaConnection:
             KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         ):
             return TopicAuthorizationError(f"Authorization denied on topic(s): [{topic}]")
+        if code == KafkaError._INVALID_ARG and "No provider for SASL mechanism" in error.str():
+            return HeadraceError(_NO_MECHANISM)
         if code == KafkaError._INVALID_ARG:
             return HeadraceError(f"Kafka's client refuses its settings: {error.str()}")
         return HeadraceError(f"Kafka refused the request about '{topic}': {error.str()}")

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -52,7 +53,7 @@ class HttpAccess:
         """Of settings without their prefix, with those for all clients below them."""
         for name in settings:
             if name not in _KNOWN and not name.startswith(("ssl.", "sasl.")):
-                LOG.warning("The setting %s%s has no effect here", prefix, name)
+                _warn(f"{prefix}{name}")
         try:
             secure = "https://" in url.lower()
             context = _tls_context(settings) if secure else True
@@ -79,6 +80,12 @@ class HttpAccess:
             f"refuses the request (status {status}), which it takes for one with {told}: check "
             f"{self.prefix}basic.auth.* and {self.prefix}bearer.auth.*"
         )
+
+
+@cache
+def _warn(name: str) -> None:
+    """Once, however often it is read."""
+    LOG.warning("The setting %s has no effect here", name)
 
 
 def _causes(failure: BaseException) -> list[BaseException]:

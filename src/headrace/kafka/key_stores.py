@@ -130,10 +130,20 @@ def _read_once(
             f"{told} cannot be read: {setting}.password is wrong, or it is neither a Java key "
             "store nor PKCS12 nor PEM."
         ) from None
-    found = [each.certificate for each in (store.cert, *store.additional_certs) if each is not None]
-    return _Content(
-        "".join(map(_certificate_text, found)), _key_text(store.key) if store.key else ""
-    )
+    others = [each.certificate for each in store.additional_certs]
+    if store.key is None or store.cert is None:
+        found = others if store.cert is None else [store.cert.certificate, *others]
+        return _Content("".join(map(_certificate_text, found)))
+    chain = _chain(store.cert.certificate, others)
+    return _Content("".join(map(_certificate_text, chain)), _key_text(store.key))
+
+
+def _chain(certificate: Certificate, others: list[Certificate]) -> list[Certificate]:
+    """A certificate and those that vouch for it, in order: a store may hold more."""
+    chain = [certificate]
+    while found := [c for c in others if c.subject == chain[-1].issuer and c not in chain]:
+        chain.append(found[0])
+    return chain
 
 
 def _as_pkcs12(

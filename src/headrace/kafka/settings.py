@@ -148,5 +148,5 @@ TRANSLATED: dict[str, Callable[[Settings], dict[str, str]]] = {
     "ssl.endpoint.identification.algorithm": _identification,
     "buffer.memory": _buffer_memory,
 }
-# Those that are read together.
-TOGETHER = sasl.NAMES | key_stores.NAMES
+# Those that are read together, and those of the server's own listener.
+TOGETHER = sasl.NAMES | key_stores.NAMES | {"ssl.client.authentication", "ssl.client.auth"}
