@@ -83,9 +83,9 @@ _NOT_IDEMPOTENT = frozenset(
 
 
 _NO_MECHANISM = (
-    "sasl.mechanism GSSAPI (Kerberos) needs a confluent-kafka that is built with libsasl2, and this "
-    "one is not: install it with 'pip install --no-binary confluent-kafka confluent-kafka' beside "
-    "a librdkafka that has it, or use SCRAM, PLAIN or OAUTHBEARER."
+    "sasl.mechanism GSSAPI (Kerberos) needs a confluent-kafka that is built with libsasl2, and "
+    "this one is not: install it with 'pip install --no-binary confluent-kafka confluent-kafka' "
+    "beside a librdkafka that has it, or use SCRAM, PLAIN or OAUTHBEARER."
 )
 
 
