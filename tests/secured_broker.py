@@ -48,6 +48,7 @@ class SecuredBroker:
 
     servers: str
     inside: str  # a listener without any of it, for whoever runs the broker
+    unsecured: str  # one that takes tokens without a signature
     tokens: str
     folder: Path
     authority: Authority
@@ -63,6 +64,14 @@ class SecuredBroker:
         }
         login = f"required username={quoted(USER)} password={quoted(password)};"
         match mechanism:
+            case "OAUTHBEARER (unsecured)":
+                jaas = (
+                    f"{MODULES}.oauthbearer.OAuthBearerLoginModule required "
+                    f"unsecuredLoginStringClaim_sub={quoted(USER)};"
+                )
+                # For tests: neither signed nor over TLS.
+                given["bootstrap.servers"] = self.unsecured
+                given["security.protocol"] = "SASL_PLAINTEXT"
             case "PLAIN":
                 jaas = f"{MODULES}.plain.PlainLoginModule {login}"
             case "OAUTHBEARER":
@@ -90,7 +99,7 @@ class SecuredBroker:
 @contextmanager
 def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
     authority = Authority()
-    port, inside, controller = free_port(), free_port(), free_port()
+    port, inside, unsecured, controller = (free_port() for _ in range(4))
     key = folder / "broker.pem"
     key.write_text(authority.issue("broker").pem())
     ca = folder / "ca.pem"
@@ -99,7 +108,7 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
         jwks = folder / "jwks.json"
         jwks.write_text(json.dumps({"keys": [tokens.public_key()]}))
         settings = {
-            **_listeners(port, inside, controller),
+            **_listeners(port, inside, unsecured, controller),
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(key),
             "ssl.truststore.type": "PEM",
@@ -118,7 +127,10 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
             broker.start()
         try:
             made = SecuredBroker(
-                f"127.0.0.1:{port}", f"127.0.0.1:{inside}", tokens.url, folder, authority
+                *(f"127.0.0.1:{number}" for number in (port, inside, unsecured)),
+                tokens.url,
+                folder,
+                authority,
             )
             trust = java_trust_store(folder / "trust.jks", authority, STORE_PASSWORD)
             keys = folder / "me.jks"
@@ -136,13 +148,19 @@ def secured_broker(folder: Path) -> Iterator[SecuredBroker]:
             broker.stop()
 
 
-def _listeners(port: int, inside: int, controller: int) -> dict[str, str]:
-    names = {"CLIENTS": port, "INSIDE": inside, "CONTROLLER": controller}
+def _listeners(port: int, inside: int, unsecured: int, controller: int) -> dict[str, str]:
+    names = {"CLIENTS": port, "INSIDE": inside, "TESTS": unsecured, "CONTROLLER": controller}
     here = ",".join(f"{name}://127.0.0.1:{number}" for name, number in names.items())
     return {
         "listeners": here,
         "advertised.listeners": here,
-        "listener.security.protocol.map": "CLIENTS:SASL_SSL,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": (
+            "CLIENTS:SASL_SSL,INSIDE:PLAINTEXT,TESTS:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT"
+        ),
+        "listener.name.tests.sasl.enabled.mechanisms": TOKENS,
+        "listener.name.tests.oauthbearer.sasl.jaas.config": (
+            f"{MODULES}.oauthbearer.OAuthBearerLoginModule required;"
+        ),
         "inter.broker.listener.name": "INSIDE",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
     }

@@ -33,6 +33,7 @@ from secured_broker import (
     SCRAM_512,
     STORE_PASSWORD,
     TOKENS,
+    UNSECURED,
     USER,
     SecuredBroker,
     secured_broker,
@@ -204,7 +205,9 @@ def _secrets_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "registry"), [(TOKENS, BEARER), (PLAIN, BASIC)], ids=["tokens", "plain"]
+    ("mechanism", "registry"),
+    [(TOKENS, BEARER), (PLAIN, BASIC), (UNSECURED, BEARER)],
+    ids=["tokens", "plain", "unsecured tokens"],
 )
 def test_the_same_queries_with_other_logins(
     place: Place, mechanism: str, registry: dict[str, str]

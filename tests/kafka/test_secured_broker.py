@@ -22,6 +22,7 @@ from secured_broker import (
     SCRAM_512,
     STORE_PASSWORD,
     TOKENS,
+    UNSECURED,
     SecuredBroker,
     secured_broker,
 )
@@ -43,7 +44,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]
         yield broker
 
 
-@pytest.mark.parametrize("mechanism", [PLAIN, SCRAM_256, SCRAM_512, TOKENS])
+@pytest.mark.parametrize("mechanism", [PLAIN, SCRAM_256, SCRAM_512, TOKENS, UNSECURED])
 def test_records_go_there_and_back(secured: SecuredBroker, mechanism: str) -> None:
     connection = KafkaConnection(secured.settings(mechanism), timeout=TIMEOUT)
     admin = TopicAdmin(connection)

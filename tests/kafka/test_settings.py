@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError
 
 from authority import Authority
 from headrace.kafka.client import KafkaConnection
@@ -127,3 +128,14 @@ def test_kerberos_is_not_in_the_package_of_the_client() -> None:
 def test_no_address() -> None:
     with pytest.raises(HeadraceError, match=r"bootstrap\.servers"):
         KafkaConnection({})
+
+
+def test_a_refusal_is_told_as_one_whoever_tells_it() -> None:
+    """The call that fails may know of it before the library's callback has told why."""
+    connection = KafkaConnection({"bootstrap.servers": "127.0.0.1:1"})
+    error = connection.error(KafkaError(KafkaError._AUTHENTICATION), "orders")
+    assert error.message.startswith("Kafka at 127.0.0.1:1 refuses the login: ")
+    # A reason that says more wins.
+    connection._note(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+    error = connection.error(KafkaError(KafkaError._TIMED_OUT), "orders")
+    assert "refuses the login: invalid credentials. Check" in error.message

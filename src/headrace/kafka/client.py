@@ -179,6 +179,9 @@ class KafkaConnection:
     def error(self, error: KafkaError, topic: str) -> HeadraceError:
         code = error.code()
         if code in SILENCE:
+            noted = self._error_since(time.monotonic() - _NOTED_SECONDS)
+            if _is_refusal(error) and (noted is None or not _is_refusal(noted)):
+                self._note(error)  # it came before the library told us why
             return self.unavailable(error.str())
         if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
             return UnknownTopicError(f"Topic '{topic}' does not exist in Kafka.")
