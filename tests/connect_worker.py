@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -49,15 +50,18 @@ class Worker:
 
 
 @contextmanager
-def connect_worker():
-    """A worker on a free port; its `settings` are those of a server that knows it."""
+def connect_worker(tls: ssl.SSLContext | None = None, login: str | None = None):
+    """A worker on a free port; its `settings` are those of a server that knows it. `login` is the
+    Authorization that it wants."""
     worker = Worker()
 
     class Handler(BaseHTTPRequestHandler):
         def handle_one(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
-            status, content = worker.answer(self.command, self.path, body)
+            status, content = 401, "who are you"
+            if login in (None, self.headers.get("Authorization")):
+                status, content = worker.answer(self.command, self.path, body)
             data = b"" if content is None else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
@@ -70,8 +74,12 @@ def connect_worker():
             pass
 
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        http.socket = tls.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
-    worker.settings = {"ksql.connect.url": f"http://127.0.0.1:{http.server_port}"}
+    worker.settings = {
+        "ksql.connect.url": f"{'https' if tls else 'http'}://127.0.0.1:{http.server_port}"
+    }
     try:
         yield worker
     finally:

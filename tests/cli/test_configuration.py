@@ -71,7 +71,7 @@ def test_no_name_of_a_client_of_kafka_is_unknown_to_ours(name):
         assert "No such configuration property" not in str(error), (error, values)
 
 
-VALUES = {"partitioner.class": "a.B"}
+VALUES = {"partitioner.class": "a.B", "sasl.mechanisms": "PLAIN"}
 
 
 def test_unknown_names_are_warned_of_with_the_nearest_one(tmp_path, capsys):

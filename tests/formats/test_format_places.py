@@ -26,6 +26,7 @@ OTHERWISE = {
     # It says that there is no format.
     "NONE": {
         "engine/statements/replay.py",
+        "kafka/http_access.py",
         "plan/clauses/copartition.py",
         "plan/clauses/sink.py",
         "server/settings.py",

@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError
 
+from authority import Authority
 from headrace.kafka.client import KafkaConnection
-from headrace.kafka.java_home import find_java
-from headrace.kafka.settings import client_settings
+from headrace.kafka.settings import client_settings, java_settings
 from headrace.model.errors import HeadraceError
 
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_NUMBERS = """
+    sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor
+    sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms
+    sasl.kerberos.min.time.before.relogin sasl.kerberos.ticket.renew.jitter
+    sasl.kerberos.ticket.renew.window.factor sasl.oauthbearer.clock.skew.seconds
+    sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
+"""
+_TEXTS = """
+    sasl.client.callback.handler.class sasl.kerberos.kinit.cmd sasl.kerberos.service.name
+    sasl.login.class sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+    sasl.oauthbearer.header.urlencode sasl.oauthbearer.jwks.endpoint.url
+    sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name security.providers
+    ssl.engine.factory.class ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol
+    ssl.provider ssl.secure.random.implementation ssl.trustmanager.algorithm
+    ssl.keystore.type ssl.truststore.type ssl.client.authentication ssl.client.auth
+"""
+# Names of Java's client for TLS and logins, with a value each; those with tests of their own aside.
+JAVAS = {
+    **dict.fromkeys(_NUMBERS.split(), "1"),
+    **dict.fromkeys(_TEXTS.split(), "x"),
+    "sasl.mechanism": "PLAIN",
+    "security.protocol": "PLAINTEXT",
+    "ssl.cipher.suites": "TLS_AES_256_GCM_SHA384",
+    "ssl.endpoint.identification.algorithm": "https",
+}
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        (
-            {"sasl.jaas.config": f'{PLAIN} required username="ann" password="a\\"b; c";'},
-            {"sasl.username": "ann", "sasl.password": 'a"b; c'},
-        ),
-        (
-            {
-                "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer."
-                "OAuthBearerLoginModule required clientId='me' clientSecret='s';",
-                "sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
-            },
-            {
-                "sasl.oauthbearer.client.id": "me",
-                "sasl.oauthbearer.client.secret": "s",
-                "sasl.oauthbearer.method": "oidc",
-                "sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
-            },
-        ),
         ({"sasl.mechanism": "SCRAM-SHA-512"}, {"sasl.mechanisms": "SCRAM-SHA-512"}),
         ({"fetch.max.wait.ms": "5"}, {"fetch.wait.max.ms": "5"}),
         ({"buffer.memory": "33554432"}, {"queue.buffering.max.kbytes": "32768"}),
@@ -42,19 +51,6 @@ PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
             {"ssl.endpoint.identification.algorithm": ""},
             {"ssl.endpoint.identification.algorithm": "none"},
         ),
-        (
-            {
-                "ssl.keystore.location": "me.p12",
-                "ssl.keystore.type": "PKCS12",
-                "ssl.keystore.password": "s",
-            },
-            {"ssl.keystore.location": "me.p12", "ssl.keystore.password": "s"},
-        ),
-        (
-            {"ssl.truststore.location": "ca.pem", "ssl.truststore.type": "PEM"},
-            {"ssl.ca.location": "ca.pem"},
-        ),
-        ({"security.protocol": "SASL_SSL"}, {"security.protocol": "SASL_SSL"}),
     ],
 )
 def test_translation(given: dict[str, str], expected: dict[str, str]) -> None:
@@ -67,16 +63,47 @@ def test_settings_without_effect_are_named() -> None:
     assert list(translated.without_effect) == ["interceptor.classes"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"sasl.jaas.config": "com.example.Login required;"}, "login module com.example.Login"),
-        ({"ssl.keystore.location": "me.jks"}, "convert it with 'keytool"),
-    ],
-)
-def test_what_cannot_be_honoured_is_refused(given: dict[str, str], message: str) -> None:
-    with pytest.raises(HeadraceError, match=message):
-        client_settings(given)
+def test_stores_become_pem_for_every_client(tmp_path: Path) -> None:
+    """Spark's executors and Python's workers need no file of the server's."""
+    authority = Authority()
+    me = authority.issue("me")
+    trust, keys = tmp_path / "ca.pem", tmp_path / "me.p12"
+    trust.write_text(authority.pem())
+    keys.write_bytes(me.pkcs12("hunter2"))
+    given = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(trust),
+        "ssl.keystore.location": str(keys),
+        "ssl.keystore.password": "hunter2",
+    }
+    chain = me.pem().removeprefix(me.key_pem())
+    assert client_settings(given).values == {
+        "security.protocol": "SSL",
+        "ssl.ca.pem": authority.pem(),
+        "ssl.certificate.pem": chain,
+        "ssl.key.pem": me.key_pem(),
+    }
+    assert java_settings(given) == {
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority.pem(),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": chain,
+        "ssl.keystore.key": me.key_pem(),
+    }
+
+
+def test_stores_without_tls_are_the_listeners_alone() -> None:
+    given = {"ssl.keystore.location": "/no/such.pem", "ssl.key.password": "hunter2"}
+    assert client_settings(given).values == {}
+    assert java_settings(given) == {}
+
+
+@pytest.mark.parametrize("name", JAVAS)
+def test_java_names_of_tls_and_logins_are_known(name: str) -> None:
+    """Each is translated, or told to be without effect: none is refused as unknown."""
+    given = {"bootstrap.servers": "127.0.0.1:1", name: JAVAS[name]}
+    KafkaConnection(given).producer()
 
 
 def test_each_client_gets_its_own() -> None:
@@ -92,19 +119,23 @@ def test_an_unknown_setting_is_refused() -> None:
         connection.producer()
 
 
+def test_kerberos_is_not_in_the_package_of_the_client() -> None:
+    given = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+    with pytest.raises(HeadraceError, match="needs a confluent-kafka that is built with libsasl2"):
+        KafkaConnection({"bootstrap.servers": "127.0.0.1:1", **given}).admin()
+
+
 def test_no_address() -> None:
     with pytest.raises(HeadraceError, match=r"bootstrap\.servers"):
         KafkaConnection({})
 
 
-@pytest.mark.heavy
-def test_a_java_trust_store(tmp_path: Path) -> None:
-    keytool = find_java().executable.resolve().with_name("keytool")
-    store = tmp_path / "trust.jks"
-    command = f"{keytool} -genkeypair -alias ca -keyalg EC -dname CN=ca -storetype JKS"
-    command += f" -keystore {store} -storepass secret -keypass secret"
-    subprocess.run(command.split(), check=True, capture_output=True)
-    given = {"ssl.truststore.location": str(store), "ssl.truststore.password": "secret"}
-    assert "BEGIN CERTIFICATE" in client_settings(given).values["ssl.ca.pem"]
-    with pytest.raises(HeadraceError, match=r"cannot be read: keytool error"):
-        client_settings(given | {"ssl.truststore.password": "wrong-one"})
+def test_a_refusal_is_told_as_one_whoever_tells_it() -> None:
+    """The call that fails may know of it before the library's callback has told why."""
+    connection = KafkaConnection({"bootstrap.servers": "127.0.0.1:1"})
+    error = connection.error(KafkaError(KafkaError._AUTHENTICATION), "orders")
+    assert error.message.startswith("Kafka at 127.0.0.1:1 refuses the login: ")
+    # A reason that says more wins.
+    connection._note(KafkaError(KafkaError._AUTHENTICATION, "invalid credentials"))
+    error = connection.error(KafkaError(KafkaError._TIMED_OUT), "orders")
+    assert "refuses the login: invalid credentials. Check" in error.message

@@ -71,7 +71,6 @@ def test_whoever_declares_a_setting_says_whether_it_is_secret():
     """Declared ones that sound secret and are not: each was thought about."""
     sounding = {name for name, s in SETTINGS.items() if sounds_secret(name) and not s.secret}
     assert sounding == {
-        "ksql.connect.basic.auth.credentials.source",
         "ksql.persistence.default.format.key",
         "ksql.persistence.wrap.single.keys",
         "ksql.ssl.keystore.alias.external",

@@ -26,6 +26,7 @@ DECLARED_ELSEWHERE = {
 }
 # Read with all that begin as they do, by what follows.
 READ_BY_PREFIX = {
+    "ksql.schema.registry.basic.auth.user.info",
     "ksql.connect.basic.auth.credentials.source",
     "ksql.connect.basic.auth.credentials.file",
 }

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from headrace.bench.bench_server import BenchServer
 from headrace.bench.figures import BY_HAND, HEADRACE, Absent
 from headrace.bench.jobs import Hand, Job, Size
-from headrace.kafka.settings import client_settings
 from headrace.spark.runtime.kafka_source import consumer_options, stream_topic
 from headrace.spark.sink.kafka import SinkTarget, write_to_kafka
 
@@ -102,7 +101,7 @@ class ByHand:
     @contextmanager
     def running(self, job: Job, topics: Topics, sink: str) -> Iterator[Any]:
         at = self._at
-        options = consumer_options(at.kafka.settings)
+        options = consumer_options(at.kafka.java_settings)
 
         def read(source: str, headers: bool = False) -> DataFrame:
             topic = topics[source]
@@ -125,7 +124,7 @@ class ByHand:
 
     def _writer(self, hand: Hand, sink: str) -> Any:
         if "$key" in hand.rows.columns:
-            client = client_settings(self._at.kafka.settings).for_producer()
+            client = self._at.kafka.producer_settings
             target = SinkTarget("by_hand", sink, tuple(sorted(client.items())))
             return write_to_kafka(hand.rows, target).writeStream.format("noop")
         return (

@@ -131,7 +131,8 @@ def settings() -> str:
         " from `headrace start --set NAME=VALUE`; those of a session are also changed by `SET`, or"
         " sent with a request. Names that begin with `ksql.streams.` may leave that out. Settings"
         " of Kafka's clients (`security.protocol`, `sasl.…`, `ssl.…`) and of Spark (`spark.…`) are"
-        " passed on.",
+        " passed on; [Secured clusters](security.md) has those for TLS and logins, of Kafka, of the"
+        " schema registry (`ksql.schema.registry.…`) and of Connect (`ksql.connect.…`).",
         "",
         "ksqlDB's properties files start Headrace: what it honours is in the first two tables, what"
         " becomes of the rest in the others. A setting without meaning is a line of warning at"

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from headrace.kafka.admin import Replication, TopicAdmin
 from headrace.kafka.client import KafkaConnection
-from headrace.kafka.settings import client_settings
 from headrace.model.settings import Settings
 from headrace.registry.client import RegistryClient
 from headrace.spark.state.kernel_step import DEFAULT_BUCKETS
@@ -74,5 +73,5 @@ class Environment:
     def producer_settings(self, query: Settings) -> dict[str, str]:
         """Settings of a query's producers on executors: librdkafka's names, plain values."""
         own = query.text("ksql.streams.producer.compression.type")
-        told = self.kafka.settings if own is None else {**self.kafka.settings, COMPRESSION: own}
-        return client_settings(told).for_producer()
+        told = self.kafka.producer_settings
+        return told if own is None else {**told, COMPRESSION: own}

@@ -99,10 +99,11 @@ class TopicAdmin:
         return self._connection.admin()
 
     def cluster_id(self) -> str:
-        """The id of the Kafka cluster; empty if it does not report one."""
+        """The id of the Kafka cluster; empty if it does not report one. What Kafka refuses us for
+        is known at once, and not when the time is up."""
+        asked = self._client.describe_cluster(request_timeout=self._connection.timeout)
         with self._connection.reaching("*"):
-            metadata = self._client.list_topics(timeout=self._connection.timeout)
-        return metadata.cluster_id or ""
+            return self._answer(asked).cluster_id or ""
 
     def brokers(self) -> int:
         """How many brokers the cluster has now."""
@@ -132,7 +133,7 @@ class TopicAdmin:
         for name, future in self._client.describe_topics(TopicCollection(list(names))).items():
             try:
                 with self._connection.reaching(name):
-                    told: TopicDescription = future.result(self._connection.timeout)
+                    told: TopicDescription = self._answer(future)
             except UnknownTopicError:
                 continue
             replicas = tuple(len(partition.replicas) for partition in told.partitions)
@@ -167,7 +168,7 @@ class TopicAdmin:
         futures = self._client.create_topics([_new_topic(spec) for spec in specs])
         for name, future in futures.items():
             with self._connection.reaching(name):
-                future.result(self._connection.timeout)
+                self._answer(future)
         for spec in specs:
             self._await_leaders(spec.name)
 
@@ -179,7 +180,7 @@ class TopicAdmin:
         """Many topics in one request."""
         for name, future in self._client.delete_topics(list(names)).items():
             with self._connection.reaching(name):
-                future.result(self._connection.timeout)
+                self._answer(future)
         for name in names:
             self._await_end_of(name)
 
@@ -260,12 +261,15 @@ class TopicAdmin:
             request_timeout=self._connection.timeout,
         )
         return {
-            partition.partition: future.result(self._connection.timeout).offset
+            partition.partition: self._answer(future).offset
             for partition, future in futures.items()
         }
 
     def _finish(self, name: str, call: Callable[[], Future[T]]) -> T:
-        return self._retried(name, lambda: call().result(self._connection.timeout))
+        return self._retried(name, lambda: self._answer(call()))
+
+    def _answer(self, future: Future[T]) -> T:
+        return self._connection.answer(self._client, future)
 
     def _retried(self, name: str, call: Callable[[], T]) -> T:
         """The call's result; asks again while a leader is being elected or settles in."""

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cached_property
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
-from headrace.kafka.settings import client_settings
+from headrace.kafka.settings import client_settings, java_settings
 from headrace.model.errors import HeadraceError, UnavailableError
 
+T = TypeVar("T")
 LOG = logging.getLogger("headrace.kafka")
 # While a broker is away, every client tries twenty times a second, and would log each time.
 LOG_SECONDS = 10.0
 TIMEOUT_SECONDS = 30.0
+# How often the client library is asked whether Kafka has refused us meanwhile.
+_LOOK_SECONDS = 0.05
+# How long the reason of a failure counts: the library tells the same one every 30 s.
+_NOTED_SECONDS = 60.0
 
 
 class _Sparingly(logging.Filter):
@@ -55,6 +64,11 @@ SILENCE = frozenset(
 )
 
 
+# Codes that say "not you": of the login, and of TLS.
+_LOGIN_REFUSED = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
+# What a broker that wants TLS or a login, and gets none, does not tell: it hangs up.
+_PLAIN = " (security.protocol is not set: it may expect TLS or a login)"
+
 # Of a producer's settings, those by which a user may have given up idempotence, in all spellings.
 _NOT_IDEMPOTENT = frozenset(
     {
@@ -65,6 +79,13 @@ _NOT_IDEMPOTENT = frozenset(
         "max.in.flight",
         "max.in.flight.requests.per.connection",
     }
+)
+
+
+_NO_MECHANISM = (
+    "sasl.mechanism GSSAPI (Kerberos) needs a confluent-kafka that is built with libsasl2, and "
+    "this one is not: install it with 'pip install --no-binary confluent-kafka confluent-kafka' "
+    "beside a librdkafka that has it, or use SCRAM, PLAIN or OAUTHBEARER."
 )
 
 
@@ -94,7 +115,7 @@ class KafkaConnection:
         self.settings = dict(settings)
         self.timeout = timeout
         self._translated = client_settings(settings)
-        self._last_error = ""
+        self._noted: tuple[float, KafkaError | None] = (0.0, None)
         for name, reason in self._translated.without_effect.items():
             LOG.info("The Kafka client setting %s has no effect: %s", name, reason)
 
@@ -106,6 +127,11 @@ class KafkaConnection:
     def producer_settings(self) -> dict[str, str]:
         """What a producer gets, in librdkafka's names."""
         return self._translated.for_producer()
+
+    @cached_property
+    def java_settings(self) -> dict[str, str]:
+        """What Spark's own client gets, in the Java client's names."""
+        return java_settings(self.settings)
 
     def producer(self, **settings: str | int | bool) -> Producer:
         """A producer that partitions as the Java client does. Keywords: `linger_ms=0`, …"""
@@ -153,6 +179,9 @@ class KafkaConnection:
     def error(self, error: KafkaError, topic: str) -> HeadraceError:
         code = error.code()
         if code in SILENCE:
+            noted = self._error_since(time.monotonic() - _NOTED_SECONDS)
+            if _is_refusal(error) and (noted is None or not _is_refusal(noted)):
+                self._note(error)  # it came before the library told us why
             return self.unavailable(error.str())
         if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
             return UnknownTopicError(f"Topic '{topic}' does not exist in Kafka.")
@@ -165,18 +194,79 @@ class KafkaConnection:
             KafkaError.CLUSTER_AUTHORIZATION_FAILED,
         ):
             return TopicAuthorizationError(f"Authorization denied on topic(s): [{topic}]")
+        if code == KafkaError._INVALID_ARG and "No provider for SASL mechanism" in error.str():
+            return HeadraceError(_NO_MECHANISM)
         if code == KafkaError._INVALID_ARG:
             return HeadraceError(f"Kafka's client refuses its settings: {error.str()}")
         return HeadraceError(f"Kafka refused the request about '{topic}': {error.str()}")
 
+    def answer(self, client: AdminClient, future: Future[T]) -> T:
+        """What Kafka answers. It does not wait for more once Kafka has refused us: the client
+        library would try again and again."""
+        began = time.monotonic()
+        while True:
+            try:
+                return future.result(_LOOK_SECONDS)
+            except TimeoutError:
+                client.poll(0)
+                error = self._error_since(began)
+                if error is not None and _is_refusal(error):
+                    raise self.unavailable("") from None
+                if time.monotonic() - began > self.timeout:
+                    raise
+
     def unavailable(self, reason: str) -> UnavailableError:
-        detail = self._last_error or reason
-        return UnavailableError(f"Kafka at {self.bootstrap_servers} does not answer: {detail}")
+        error = self._error_since(time.monotonic() - _NOTED_SECONDS)
+        where = f"Kafka at {self.bootstrap_servers}"
+        if error is None:
+            told = "" if "security.protocol" in self.settings else _PLAIN
+            return UnavailableError(f"{where} does not answer: {reason}{told}")
+        detail = _detail(error.str())
+        if error.code() in _LOGIN_REFUSED:
+            return UnavailableError(
+                f"{where} refuses the login: {detail}. Check sasl.mechanism and sasl.jaas.config."
+            )
+        if _is_refusal(error):
+            return UnavailableError(f"{where} cannot be reached over TLS: {_tls_reason(detail)}.")
+        return UnavailableError(f"{where} does not answer: {detail}")
+
+    def _error_since(self, moment: float) -> KafkaError | None:
+        noted_at, error = self._noted
+        return error if noted_at >= moment else None
 
     def _note(self, error: KafkaError) -> None:
         # The reason reaches us here; the call that fails knows only that time is up.
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._last_error = error.str()
+            self._noted = (time.monotonic(), error)
+
+
+def _is_refusal(error: KafkaError) -> bool:
+    """Whether it will not be better the next time. What a broker says of our certificate comes when
+    the connection is up, and counts as one that broke."""
+    refused = error.code() in _LOGIN_REFUSED or error.code() == KafkaError._SSL
+    return refused or "SSL routines" in error.str()
+
+
+def _detail(text: str) -> str:
+    """Without the name of the connection before it and how long it took after it."""
+    told = re.sub(r"^\w+://\S+: ", "", text)
+    return re.sub(r" \(after \d+ms in state \w+\)$", "", told).strip().rstrip(".")
+
+
+# What the client library says of TLS, and what that means in settings of ours.
+_TLS_REASONS = {
+    "certificate verify failed": "the broker's certificate is not trusted, or is for another name: "
+    "check ssl.truststore.location, and that bootstrap.servers has a name of the certificate",
+    "certificate required": "the broker asks for a client certificate: set ssl.keystore.location",
+    "bad certificate": "the broker wants another client certificate, or one at all: check "
+    "ssl.keystore.location",
+    "unknown ca": "the broker does not trust the client certificate: check ssl.keystore.location",
+}
+
+
+def _tls_reason(detail: str) -> str:
+    lowered = detail.lower()
+    return next((told for words, told in _TLS_REASONS.items() if words in lowered), detail)
 
 
 def _dotted(settings: Mapping[str, str | int | bool]) -> dict[str, str | int | bool]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from headrace.kafka.java_home import find_java
-from headrace.model.errors import HeadraceError
+from headrace.kafka import key_stores, sasl
 
 Settings = Mapping[str, str]
 
@@ -21,9 +16,6 @@ RENAMED = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "max.request.size": "message.max.bytes",
-    "ssl.truststore.certificates": "ssl.ca.pem",
-    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
-    "ssl.keystore.key": "ssl.key.pem",
 }
 
 # Settings of the Java client for which there is nothing to set here; named with the reason.
@@ -36,9 +28,10 @@ WITHOUT_EFFECT = {
     "interceptor.classes": "Java classes cannot be loaded into this client",
     "metric.reporters": "Java classes cannot be loaded into this client",
     "sasl.login.class": "Java classes cannot be loaded into this client",
-    "sasl.login.callback.handler.class": "Java classes cannot be loaded into this client",
     "sasl.client.callback.handler.class": "Java classes cannot be loaded into this client",
     "ssl.engine.factory.class": "Java classes cannot be loaded into this client",
+    "security.providers": "Java classes cannot be loaded into this client",
+    "ssl.cipher.suites": "TLS is OpenSSL's here, which has other names for them",
     "ssl.provider": "TLS is OpenSSL's here",
     "ssl.protocol": "TLS is OpenSSL's here",
     "ssl.enabled.protocols": "TLS is OpenSSL's here",
@@ -72,7 +65,6 @@ WITHOUT_EFFECT = {
     "sasl.oauthbearer.jwt.retriever.class": "Java classes cannot be loaded into this client",
     "sasl.oauthbearer.assertion.template.file": "this client makes its own assertions",
     "sasl.oauthbearer.header.urlencode": "this client sends names and secrets as they are",
-    "security.providers": "TLS is OpenSSL's here",
     "metrics.num.samples": "there are no JMX metrics",
     "metrics.recording.level": "there are no JMX metrics",
     "metrics.sample.window.ms": "there are no JMX metrics",
@@ -91,6 +83,13 @@ WITHOUT_EFFECT = {
     "share.acknowledgement.mode": "no share group is read",
     "transaction.two.phase.commit.enable": "transactions are Headrace's own",
 }
+
+# Settings of Java's logins for which librdkafka has its own ways; Spark's client gets them.
+OF_JAVA_ALONE = (
+    *("sasl.login.", "sasl.kerberos.ticket.", "sasl.oauthbearer.jwks.", "sasl.oauthbearer.jwt."),
+    *("sasl.oauthbearer.expected.", "sasl.oauthbearer.clock.", "sasl.oauthbearer.header."),
+    *("sasl.oauthbearer.sub.", "sasl.oauthbearer.scope.claim."),
+)
 
 _PRODUCER_NAMES = """
     acks batch.num.messages batch.size compression.codec compression.level compression.type
@@ -135,103 +134,44 @@ def client_settings(settings: Settings) -> ClientSettings:
     for name, value in settings.items():
         if name in WITHOUT_EFFECT:
             without_effect[name] = WITHOUT_EFFECT[name]
+        elif name.startswith(OF_JAVA_ALONE) and name not in TOGETHER:
+            without_effect[name] = "this client's own time-outs and checks of tokens apply"
         elif name in TRANSLATED:
             values |= TRANSLATED[name](settings)
-        elif name not in READ_BY_ANOTHER:
+        elif name not in TOGETHER:
             values[RENAMED.get(name, name)] = str(value)
+    values |= sasl.for_librdkafka(settings) | _stores(settings)
     return ClientSettings(values, without_effect)
 
 
-_CLASS = re.compile(r"[A-Za-z][\w$]*(\.[A-Za-z][\w$]*)*")
+def java_settings(settings: Settings) -> dict[str, str]:
+    """The same for the Java client in Spark: stores as PEM, so that executors need no files."""
+    kept = {name: value for name, value in settings.items() if name not in key_stores.NAMES}
+    kept |= sasl.for_java(settings)
+    if not _uses_tls(settings):
+        return kept
+    if authorities := key_stores.trusted(settings):
+        kept |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
+    if me := key_stores.identity(settings):
+        kept |= {"ssl.keystore.type": "PEM", "ssl.keystore.key": me.key}
+        kept["ssl.keystore.certificate.chain"] = me.chain
+    return kept
 
 
-def _jaas(settings: Settings) -> dict[str, str]:
-    """`sasl.jaas.config`: a login module's name and its options."""
-    text = settings["sasl.jaas.config"]
-    module, _, rest = text.strip().partition(" ")
-    pairs = re.findall(r"""([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;]+))""", rest)
-    options = {name: re.sub(r"\\(.)", r"\1", a) or b or c for name, a, b, c in pairs}
-    names = JAAS_OPTIONS.get(module.rpartition(".")[2])
-    if names is None:
-        told = f" {module}" if _CLASS.fullmatch(module) else ""  # nobody knows what it is otherwise
-        raise HeadraceError(
-            f"sasl.jaas.config names the login module{told}, which this client does not know; "
-            f"it knows {', '.join(JAAS_OPTIONS)}."
-        )
-    values = {target: options[name] for name, target in names.items() if name in options}
-    if "sasl.oauthbearer.client.id" in values:
-        values["sasl.oauthbearer.method"] = "oidc"
+def _uses_tls(settings: Settings) -> bool:
+    """If not, key stores are the listener's alone."""
+    return settings.get("security.protocol", "").upper().endswith("SSL")
+
+
+def _stores(settings: Settings) -> dict[str, str]:
+    if not _uses_tls(settings):
+        return {}
+    values = {}
+    if authorities := key_stores.trusted(settings):
+        values["ssl.ca.pem"] = authorities
+    if me := key_stores.identity(settings):
+        values |= {"ssl.certificate.pem": me.chain, "ssl.key.pem": me.key}
     return values
-
-
-JAAS_OPTIONS = {
-    "PlainLoginModule": {"username": "sasl.username", "password": "sasl.password"},
-    "ScramLoginModule": {"username": "sasl.username", "password": "sasl.password"},
-    "Krb5LoginModule": {"keyTab": "sasl.kerberos.keytab", "principal": "sasl.kerberos.principal"},
-    "OAuthBearerLoginModule": {
-        "clientId": "sasl.oauthbearer.client.id",
-        "clientSecret": "sasl.oauthbearer.client.secret",
-        "scope": "sasl.oauthbearer.scope",
-    },
-}
-
-
-_PASSWORD_VARIABLE = "HEADRACE_STORE_PASSWORD"
-
-
-def _trust_store(settings: Settings) -> dict[str, str]:
-    location = settings["ssl.truststore.location"]
-    if settings.get("ssl.truststore.type", "").upper() == "PEM" or _is_pem(location):
-        return {"ssl.ca.location": location}
-    # A Java key store, or PKCS12: Java is here anyway, and its keytool prints them as PEM.
-    keytool = find_java().executable.resolve().with_name("keytool")
-    command = [str(keytool), "-list", "-rfc", "-keystore", location]
-    # Everybody on the machine can read a command line; a process's variables are its user's alone.
-    command += ["-storepass:env", _PASSWORD_VARIABLE]
-    secret = {_PASSWORD_VARIABLE: settings.get("ssl.truststore.password", "")}
-    try:
-        answer = subprocess.run(
-            command,
-            env={**os.environ, **secret},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-        said = answer.stdout
-    except (OSError, subprocess.TimeoutExpired) as failure:
-        said = str(failure)
-    certificates = re.findall(
-        r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", said, re.DOTALL
-    )
-    if not certificates:
-        reason = (said.strip().splitlines() or ["it holds no certificate"])[0]
-        raise HeadraceError(f"ssl.truststore.location {location} cannot be read: {reason}.")
-    return {"ssl.ca.pem": "\n".join(certificates)}
-
-
-def _key_store(settings: Settings) -> dict[str, str]:
-    location = settings["ssl.keystore.location"]
-    if settings.get("ssl.keystore.type", "").upper() == "PEM" or _is_pem(location):
-        return {"ssl.certificate.location": location, "ssl.key.location": location}
-    if settings.get("ssl.keystore.type", "JKS").upper() == "JKS" and not location.endswith(
-        (".p12", ".pfx")
-    ):
-        raise HeadraceError(
-            f"ssl.keystore.location {location} is a Java key store, which this client cannot read: "
-            f"convert it with 'keytool -importkeystore -srckeystore {location} -destkeystore "
-            "client.p12 -deststoretype PKCS12' and set ssl.keystore.type=PKCS12."
-        )
-    password = settings.get("ssl.keystore.password") or settings.get("ssl.key.password", "")
-    return {"ssl.keystore.location": location, "ssl.keystore.password": password}
-
-
-def _is_pem(location: str) -> bool:
-    try:
-        with Path(location).open("rb") as file:
-            return b"-----BEGIN" in file.read(4096)
-    except OSError:
-        return False
 
 
 def _identification(settings: Settings) -> dict[str, str]:
@@ -245,18 +185,8 @@ def _buffer_memory(settings: Settings) -> dict[str, str]:
 
 
 TRANSLATED: dict[str, Callable[[Settings], dict[str, str]]] = {
-    "sasl.jaas.config": _jaas,
-    "ssl.truststore.location": _trust_store,
-    "ssl.keystore.location": _key_store,
     "ssl.endpoint.identification.algorithm": _identification,
     "buffer.memory": _buffer_memory,
 }
-# Settings that say more about one of those.
-READ_BY_ANOTHER = frozenset(
-    {
-        "ssl.truststore.type",
-        "ssl.truststore.password",
-        "ssl.keystore.type",
-        "ssl.keystore.password",
-    }
-)
+# Those that are read together, and those of the server's own listener.
+TOGETHER = sasl.NAMES | key_stores.NAMES | {"ssl.client.authentication", "ssl.client.auth"}

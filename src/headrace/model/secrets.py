@@ -17,7 +17,7 @@ _WORDS = (
 # Where something is kept, of what kind it is, or who brings it: not the thing itself.
 _HARMLESS_ENDS = (
     *(".location", ".type", ".algorithm", ".class", ".classes", ".enable", ".enabled", ".file"),
-    *(".path", ".provider", ".providers", ".url", ".ms", ".seconds", ".strategy"),
+    *(".path", ".provider", ".providers", ".url", ".ms", ".seconds", ".strategy", ".source"),
 )
 # Names with `key` that are about records' keys.
 _HARMLESS = frozenset(

@@ -574,6 +574,9 @@ FAMILIES: Mapping[str, Setting] = {
 
 _UNKNOWN = "Not recognizable as ksql, streams, consumer, or producer property: '{}'"
 
+# Settings of the clients of services beside Kafka, which check them: TLS and logins.
+REGISTRY_SETTINGS, CONNECT_SETTINGS = "ksql.schema.registry.", "ksql.connect."
+
 
 def declared(name: str) -> Setting | None:
     """The declaration of a setting, as its name is given; Kafka Streams' names may lack theirs."""
@@ -756,3 +759,10 @@ class Settings(Mapping[str, Value]):
             if value is not None and (bare if known is None else known.client):
                 out[bare or name] = str(value)
         return out
+
+    def service(self, prefix: str) -> dict[str, str]:
+        """What the client of a service beside Kafka gets: the settings with its prefix, and the
+        Kafka clients' for TLS and logins where it has none of its own, as in ksqlDB."""
+        shared = {k: v for k, v in self.client().items() if k.startswith(("ssl.", "sasl."))}
+        own = {k: str(v) for k, v in self._given.items() if k.startswith(prefix) and v is not None}
+        return shared | {name.removeprefix(prefix): value for name, value in own.items()}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -12,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from headrace.kafka.settings import client_settings
+from headrace.kafka.http_access import HttpAccess
 from headrace.model.errors import UnavailableError
 from headrace.model.secrets import without_login
 from headrace.registry.api import CONTENT_TYPE, RegistryApi
@@ -145,28 +143,22 @@ class _Calls:
 class HttpRegistry(_Calls):
     """Any registry with Confluent's API. `url` may name several, to be tried in turn.
 
-    `user_info` is `name:password`. `settings` are the registry client's other settings, such as
-    `ssl.truststore.location` or `bearer.auth.token`.
+    `access`: whom to trust, and the login.
     """
 
     def __init__(
         self,
         url: str,
-        user_info: str | None = None,
-        settings: Mapping[str, str] | None = None,
+        access: HttpAccess | None = None,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self.url = url
         self._urls = [part.strip().rstrip("/") for part in url.split(",") if part.strip()]
-        given = settings or {}
+        self._access = access or HttpAccess()
         headers = {"Content-Type": CONTENT_TYPE, "Accept": f"{CONTENT_TYPE}, application/json"}
-        user_info = user_info or given.get("basic.auth.user.info")
-        if user_info:
-            secret = base64.b64encode(user_info.encode()).decode()
-            headers["Authorization"] = f"Basic {secret}"
-        elif token := given.get("bearer.auth.token"):
-            headers["Authorization"] = f"Bearer {token}"
-        self._client = httpx.Client(headers=headers, timeout=timeout, verify=_trust(given))
+        self._client = httpx.Client(
+            headers=headers, timeout=timeout, verify=self._access.verify, auth=self._access.auth
+        )
 
     def close(self) -> None:
         self._client.close()
@@ -180,15 +172,21 @@ class HttpRegistry(_Calls):
                 try:
                     answer = self._client.request(method, url + path, json=body)
                 except (httpx.HTTPError, httpx.InvalidURL) as failure:
-                    reason = str(failure) or type(failure).__name__
+                    reason = self._access.reason(failure)
                     continue
                 if answer.status_code in RETRIABLE:
                     reason = f"status {answer.status_code} {answer.text[:200]}"
                     continue
+                if answer.status_code in (401, 403):
+                    raise RegistryError(answer.status_code, self._refusal(answer))
                 return _result(answer)
         raise UnavailableError(
             f"The schema registry at {without_login(self.url)} does not answer: {reason}"
         )
+
+    def _refusal(self, answer: httpx.Response) -> str:
+        told = self._access.refusal(answer.status_code)
+        return f"The schema registry at {without_login(self.url)} {told}."
 
 
 class InMemoryRegistry(_Calls):
@@ -255,19 +253,3 @@ def _registered(answer: Mapping[str, Any] | None) -> RegisteredSchema | None:
 
 def _quote(subject: str) -> str:
     return quote(subject, safe="")
-
-
-def _trust(settings: Mapping[str, str]) -> ssl.SSLContext | bool:
-    """The TLS certificates to trust: the machine's, or those that the settings name."""
-    wanted = {name: value for name, value in settings.items() if name.startswith("ssl.")}
-    if not wanted:
-        return True
-    values = client_settings(wanted).values
-    context = ssl.create_default_context(
-        cafile=values.get("ssl.ca.location"), cadata=values.get("ssl.ca.pem")
-    )
-    if certificate := values.get("ssl.certificate.location"):
-        context.load_cert_chain(certificate, password=values.get("ssl.key.password"))
-    if values.get("ssl.endpoint.identification.algorithm") == "none":
-        context.check_hostname = False
-    return context

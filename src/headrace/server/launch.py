@@ -14,18 +14,20 @@ from urllib.parse import unquote, urlsplit
 
 from headrace.engine.engine import Engine
 from headrace.engine.environment import REPLICAS, Environment
+from headrace.engine.statements.connect_client import ConnectWorker
 from headrace.engine.supervised import SupervisedThread
 from headrace.functions.extensions import load_extensions
 from headrace.functions.registry import REGISTRY
 from headrace.kafka.admin import TopicAdmin
 from headrace.kafka.broker import EmbeddedBroker
 from headrace.kafka.client import KafkaConnection
+from headrace.kafka.http_access import HttpAccess
 from headrace.kafka.jars import ensure_jars
 from headrace.kafka.ports import LOOPBACK, free_port, is_free, require_free
 from headrace.model.errors import HeadraceError
 from headrace.model.home import data_home
 from headrace.model.secrets import without_login
-from headrace.model.settings import Settings
+from headrace.model.settings import REGISTRY_SETTINGS, Settings
 from headrace.registry.client import HttpRegistry
 from headrace.registry.server import EmbeddedRegistry
 from headrace.server import headless
@@ -137,6 +139,7 @@ class RunningServer:
         self.addresses["kafka"] = external
         connection = KafkaConnection({**settings.client(), "bootstrap.servers": external})
         admin = TopicAdmin(connection)
+        cluster_id = admin.cluster_id()  # a Kafka that refuses us is known before Spark is started
         settings = self._replicated(settings, admin)
         registry_url = settings.text("ksql.schema.registry.url")
         if registry_url is None and settings.text("bootstrap.servers") is None:
@@ -148,6 +151,8 @@ class RunningServer:
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
+        registry_client = _registry_client(registry_url, settings)
+        ConnectWorker.named(settings)  # what cannot be is refused now, not by a statement
         if settings.flag("ksql.udfs.enabled"):
             extensions = Path(settings.text("ksql.extension.dir") or "ext")
             for problem in load_extensions(extensions, REGISTRY):
@@ -159,11 +164,11 @@ class RunningServer:
             settings=settings,
             kafka=connection,
             admin=admin,
-            registry=_registry_client(registry_url, settings),
+            registry=registry_client,
             spark=spark,
             state_dir=state_dir,
             data_dir=options.data_dir,
-            cluster_id=admin.cluster_id(),
+            cluster_id=cluster_id,
         )
         self.engine = engine = Engine(env, self.addresses, self._lost)
         announce("Replaying statements")
@@ -284,4 +289,6 @@ def _check_atomic(state_dir: str, settings: Settings) -> None:
 def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:
     if url is None:
         return None
-    return HttpRegistry(url, settings.text("ksql.schema.registry.basic.auth.user.info"))
+    return HttpRegistry(
+        url, HttpAccess.of(url, settings.service(REGISTRY_SETTINGS), REGISTRY_SETTINGS)
+    )

@@ -243,7 +243,7 @@ def test_a_batch_can_be_read_again_when_its_topic_has_grown(monkeypatch):
     monkeypatch.setattr(running, "read_topic", lambda *arguments: asked.append(arguments))
     env = SimpleNamespace(
         spark=None,
-        kafka=SimpleNamespace(settings={}),
+        kafka=SimpleNamespace(java_settings={}),
         admin=SimpleNamespace(describe=lambda name: Topic(name, (1, 1, 1))),
         in_kafka=lambda name: name,
     )

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 from pyspark import SparkContext
 from pyspark.core import context
@@ -13,8 +9,6 @@ from pyspark.core import context
 from headrace.engine.statements.change_writer import recorded
 from headrace.engine.statements.connect_client import ConnectWorker
 from headrace.engine.statements.request_session import Session
-from headrace.kafka import settings
-from headrace.kafka.settings import client_settings
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import Settings
 from headrace.registry.client import HttpRegistry
@@ -30,6 +24,12 @@ SECRETS = {
     "ksql.streams.sasl.jaas.config": "x.PlainLoginModule required password='hunter2';",
     "ksql.schema.registry.basic.auth.user.info": "me:hunter2",
     "ksql.schema.registry.url": "http://me:hunter2@registry:8081",
+    "ksql.schema.registry.bearer.auth.token": "hunter2",
+    "ksql.schema.registry.bearer.auth.client.secret": "hunter2",
+    "ksql.schema.registry.ssl.keystore.password": "hunter2",
+    "ksql.schema.registry.sasl.jaas.config": "x.PlainLoginModule required password='hunter2';",
+    "ksql.connect.basic.auth.user.info": "me:hunter2",
+    "ksql.connect.ssl.key.password": "hunter2",
 }
 
 
@@ -46,6 +46,12 @@ def test_the_command_log():
     assert kept == {"ksql.streams.auto.offset.reset": "earliest"}
 
 
+@pytest.mark.parametrize("name", ["ksql.schema.registry.ssl.key.password", "ksql.connect.x"])
+def test_what_services_are_reached_with_is_the_servers(name):
+    with pytest.raises(StatementError, match="Not recognizable"):
+        Session().takes(parse_statement(f"SET '{name}'='hunter2';"))
+
+
 @pytest.mark.parametrize("name", ["sasl.jaas.config", "ksql.streams.ssl.keystore.key"])
 def test_a_secret_is_refused_where_statements_are_kept(name):
     session = Session()
@@ -53,31 +59,6 @@ def test_a_secret_is_refused_where_statements_are_kept(name):
         session.takes(parse_statement(f"SET '{name}'='hunter2';"))
     with pytest.raises(HeadraceError, match="it is a secret"):
         Session({name: "hunter2"}).check(Settings())
-
-
-def test_a_trust_stores_password_is_on_no_command_line(monkeypatch):
-    """Everybody can read that."""
-    seen = []
-
-    def run(command, env, **_):
-        seen.append((command, env))
-        said = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----"
-        return subprocess.CompletedProcess(command, 0, said, "")
-
-    java = SimpleNamespace(executable=Path("/usr/bin/java"))
-    monkeypatch.setattr(settings, "find_java", lambda: java)
-    monkeypatch.setattr(subprocess, "run", run)
-    client_settings({"ssl.truststore.location": "trust.jks", "ssl.truststore.password": "hunter2"})
-    command, env = seen[-1]
-    assert command[0].endswith("keytool")
-    assert "hunter2" not in " ".join(command)
-    assert "hunter2" in env.values()
-
-
-def test_a_login_that_is_not_understood_is_not_repeated():
-    with pytest.raises(HeadraceError, match="names the login module, which") as caught:
-        client_settings({"sasl.jaas.config": "password='hunter2' required;"})
-    assert "hunter2" not in caught.value.message
 
 
 class _Started(Exception):

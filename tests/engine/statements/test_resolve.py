@@ -14,7 +14,7 @@ from headrace.model.sources import Serde, Source, SourceKind
 from headrace.model.types import BIGINT, INTEGER, STRING, Field, Struct
 from headrace.plan.sources.ddl import plan_create_source
 from headrace.registry.client import InMemoryRegistry
-from headrace.registry.schema import RegisteredSchema
+from headrace.registry.schema import RegisteredSchema, RegistryError
 from headrace.sql.parser import parse_statement
 from headrace.sql.printer import format_statement
 
@@ -287,6 +287,14 @@ def test_no_registry_and_one_that_is_down():
             raise UnavailableError("nobody answers")
 
     assert refusal(sql, Down()).endswith("Caused by: nobody answers")
+
+    class Closed(InMemoryRegistry):
+        def latest(self, subject: str) -> RegisteredSchema | None:
+            raise RegistryError(401, "it refuses the login")
+
+    told = refusal(sql, Closed())
+    assert "You do not have permissions" in told
+    assert told.endswith("Caused by: it refuses the login")
 
 
 def sink(*columns: Column, schema_id: int) -> Source:

@@ -91,7 +91,7 @@ def streaming(
     passing: bool = False,
 ) -> Read:
     """Reads topics as a stream. `passing`: for a push query, which ends with its client."""
-    options = consumer_options(env.kafka.settings, exactly_once(settings), passing=passing)
+    options = consumer_options(env.kafka.java_settings, exactly_once(settings), passing=passing)
     limit = settings.number("max.offsets.per.trigger")
     if passing:
         limit = min(limit, PUSHED_RECORDS)
@@ -106,7 +106,7 @@ def streaming(
 
 def bounded(env: Environment, starts: Starts, ends: Starts) -> Read:
     """Reads the records of topics between two positions, for a pull query."""
-    options = consumer_options(env.kafka.settings, passing=True)
+    options = consumer_options(env.kafka.java_settings, passing=True)
 
     def read(source: n.ReadSource, headers: bool) -> DataFrame:
         topic = env.in_kafka(source.topic)
@@ -205,7 +205,7 @@ def _batch_reader(
     env: Environment, node: n.Node, settings: Settings, starts: Starts, checkpoint: str, batch: int
 ) -> Read:
     """Reads exactly the records of one micro-batch again."""
-    options = consumer_options(env.kafka.settings, exactly_once(settings))
+    options = consumer_options(env.kafka.java_settings, exactly_once(settings))
     ends = _by_topic(batch_offsets(env.spark, checkpoint, batch))
     begins = {env.in_kafka(topic): offsets for topic, offsets in starts.items()}
     if batch > 0:

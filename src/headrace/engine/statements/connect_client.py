@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import httpx
 
+from headrace.kafka.http_access import HttpAccess
 from headrace.model.errors import HeadraceError, UnavailableError
 from headrace.model.secrets import without_login
-from headrace.model.settings import Settings
+from headrace.model.settings import CONNECT_SETTINGS, Settings
 
 TIMEOUT_SECONDS = 5.0
 ATTEMPTS = 3
@@ -41,18 +42,37 @@ class ConnectError(HeadraceError):
 class ConnectWorker:
     """A Connect worker; requests are retried while it rebalances or fails, not if it refuses."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(
+        self, url: str, access: HttpAccess | None = None, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
         self._url = url.rstrip("/")
+        self._access = access or HttpAccess()
+        self._timeout = timeout
 
     @staticmethod
     def of(settings: Settings) -> ConnectWorker:
-        url = settings.text("ksql.connect.url")
-        if not url:
+        worker = ConnectWorker.named(settings)
+        if worker is None:
             raise HeadraceError(
                 "Connector statements need a Kafka Connect worker, and none is configured. "
                 "Set 'ksql.connect.url' to the worker's REST address."
             )
-        return ConnectWorker(url)
+        return worker
+
+    @staticmethod
+    def named(settings: Settings) -> ConnectWorker | None:
+        """The worker of the settings, which are refused if they cannot be; None if they name
+        none."""
+        url = settings.text("ksql.connect.url")
+        if not url:
+            return None
+        given = settings.service(CONNECT_SETTINGS)
+        timeout = given.get("request.timeout.ms", "")
+        return ConnectWorker(
+            url,
+            HttpAccess.of(url, given, CONNECT_SETTINGS),
+            float(timeout) / 1000 if timeout.isdecimal() else TIMEOUT_SECONDS,
+        )
 
     def connectors(self) -> Reply:
         return self._ask("GET", "/connectors")
@@ -81,13 +101,25 @@ class ConnectWorker:
     def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                answer = httpx.request(method, self._url + path, json=body, timeout=TIMEOUT_SECONDS)
+                answer = httpx.request(
+                    method,
+                    self._url + path,
+                    json=body,
+                    timeout=self._timeout,
+                    verify=self._access.verify,
+                    auth=self._access.auth,
+                )
             except httpx.HTTPError as e:
                 if attempt == ATTEMPTS:
                     raise UnavailableError(
-                        f"Kafka Connect at {without_login(self._url)} does not answer: {e}"
+                        f"Kafka Connect at {without_login(self._url)} does not answer: "
+                        f"{self._access.reason(e)}"
                     ) from e
             else:
+                if answer.status_code in (401, 403):
+                    told = self._access.refusal(answer.status_code)
+                    where = f"Kafka Connect at {without_login(self._url)}"
+                    return Reply(answer.status_code, error=f"{where} {told}.")
                 passing = answer.status_code == CONFLICT or answer.status_code >= 500
                 if not passing or attempt == ATTEMPTS:
                     return _reply(answer)

@@ -209,7 +209,7 @@ class _LeftOut:
             found = self._find(registry)
         except RegistryError as e:
             if e.status in _HIDDEN:
-                raise self._missing() from None
+                raise self._missing("" if e.status == 404 else e.message) from None
             raise self._unreachable(e) from e
         except HeadraceError as e:
             raise self._unreachable(e) from e
@@ -243,8 +243,9 @@ class _LeftOut:
             f"Caused by: {cause.message}"
         )
 
-    def _missing(self) -> StatementError:
+    def _missing(self, cause: str = "") -> StatementError:
         id_ = "" if self.id is None else f"Schema Id: {self.id}\n"
+        told = f"\nCaused by: {cause}" if cause else ""
         return StatementError(
             f"Schema for message {self.side}s on topic '{self.topic}' does not exist in the Schema "
             f"Registry.\nSubject: {subject(self.topic, self.side)}\n{id_}"
@@ -260,5 +261,5 @@ class _LeftOut:
             "\t-> Use the REST API to list available subjects"
             f"\t{_REGISTRY_DOCS}/api.html#get--subjects\n"
             "- You do not have permissions to access the Schema Registry.\n"
-            f"\t-> See {_REGISTRY_DOCS}/security.html"
+            f"\t-> See {_REGISTRY_DOCS}/security.html{told}"
         )
