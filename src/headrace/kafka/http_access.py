@@ -55,7 +55,8 @@ class HttpAccess:
             if name not in _KNOWN and not name.startswith(("ssl.", "sasl.")):
                 _warn(f"{prefix}{name}")
         try:
-            secure = "https://" in url.lower()
+            addresses = (url, settings.get(f"{_OAUTH}issuer.endpoint.url", ""))
+            secure = any("https://" in address.lower() for address in addresses)
             context = _tls_context(settings) if secure else True
             return HttpAccess(prefix, context, _login(settings))
         except HeadraceError as error:
