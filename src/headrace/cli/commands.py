@@ -72,6 +72,12 @@ COMMANDS: tuple[Command, ...] = (
         "headrace demo --keep",
     ),
     Command(
+        "datagen",
+        "Write made-up records to a topic: ksql-datagen's quickstarts, or by an Avro schema.",
+        "headrace.cli.datagen",
+        "headrace datagen quickstart=orders msgRate=5",
+    ),
+    Command(
         "reference",
         "Print the reference of functions, settings or WITH properties as Markdown.",
         "headrace.cli.reference",
