@@ -169,6 +169,12 @@ TARGET = Member("target", str, "The stream or table that takes the rows.", requi
 DELETE_TOPIC_LIST = Member(
     "deleteTopicList", list, "Topics of queries to delete: names, or patterns."
 )
+HOST_INFO = Member("hostInfo", str, "The server that sends it: host:port.", required=True)
+TIMESTAMP = Member("timestamp", int, "When it was sent, in milliseconds.", required=True)
+KSQL_HOST = Member("ksqlHost", str, "The server that sends it: host:port.", required=True)
+HOST_STORE_LAGS = Member(
+    "hostStoreLags", dict, "How far its stores are behind: stateStoreLags, updateTimeMs.", True
+)
 
 STATEMENT_BODY = (KSQL, STREAMS_PROPERTIES, SESSION_VARIABLES, COMMAND_SEQUENCE_NUMBER)
 # `streamsProperties` is what ksqlDB's example of a request there says.
