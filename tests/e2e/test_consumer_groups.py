@@ -14,7 +14,7 @@ GROUP = "_confluent-ksql-default_query_"
 
 def test_offsets_are_committed_as_long_as_there_is_the_query(scene):
     scene.topic("grouped", partitions=2)
-    scene.sql("CREATE STREAM grouped (v INT) WITH (kafka_topic='grouped', value_format='JSON');")
+    scene.sql("CREATE STREAM grouped (v INT, w INT) WITH (kafka_topic='grouped', value_format='JSON');")
     query = scene.create("CREATE STREAM grouped_out AS SELECT v FROM grouped;")
     committed(scene, query, {"grouped": {0: 0, 1: 0}})
 
@@ -48,7 +48,7 @@ def test_offsets_are_committed_as_long_as_there_is_the_query(scene):
 def test_an_aggregate_counts_what_it_reads_and_how_far_it_is(scene):
     scene.topic("grouped_visits")
     scene.sql(
-        "CREATE STREAM grouped_visits (id STRING KEY, v INT) "
+        "CREATE STREAM grouped_visits (id STRING KEY, v INT, w INT) "
         "WITH (kafka_topic='grouped_visits', value_format='JSON');"
     )
     query = scene.create(
