@@ -14,7 +14,9 @@ GROUP = "_confluent-ksql-default_query_"
 
 def test_offsets_are_committed_as_long_as_there_is_the_query(scene):
     scene.topic("grouped", partitions=2)
-    scene.sql("CREATE STREAM grouped (v INT, w INT) WITH (kafka_topic='grouped', value_format='JSON');")
+    scene.sql(
+        "CREATE STREAM grouped (v INT, w INT) WITH (kafka_topic='grouped', value_format='JSON');"
+    )
     query = scene.create("CREATE STREAM grouped_out AS SELECT v FROM grouped;")
     committed(scene, query, {"grouped": {0: 0, 1: 0}})
 

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket
 
 from headrace.model.entities import FieldInfo
 from headrace.model.errors import HeadraceError
-from headrace.model.requests import Request
+from headrace.model.requests import Request, ResultRow
 from headrace.server.bodies import parse_object, read, statement_request
 from headrace.server.engine_interface import PrintedTopic, RunningQuery
 from headrace.server.error_responses import BAD_REQUEST, STOPPING, ApiError, entity_of
@@ -74,7 +74,12 @@ class _Frames:
             return _Frames(services.engine.print_topic(asked), None, dumps)
         query = services.engine.query(asked)
         fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
-        return _Frames(query, dumps(fields), StreamedAnswer(query).element)
+        answer = StreamedAnswer(query)
+
+        def frame(row: ResultRow) -> str:
+            return answer.element(row) if row.token is None else answer.token_element(row.token)
+
+        return _Frames(query, dumps(fields), frame)
 
 
 async def _serve(socket: WebSocket, services: Services, asked: Request, prints: bool) -> None:
