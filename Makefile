@@ -19,7 +19,7 @@ setup: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip==$$(sed -n 's/^pip==//p' constraints.txt)"
 	@echo "Installing the pinned dependencies (PySpark is 400 MB; about a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --progress-bar on --disable-pip-version-check \
-	  --constraint constraints.txt --editable . --group dev
+	  --constraint constraints.txt --editable '.[server]' --group dev
 	@touch $@
 
 run: setup
