@@ -240,12 +240,11 @@ def test_a_stream_goes_on_from_a_token(client, server, engine, monkeypatch):
         assert rows.continuation == "later"
     (request,) = asked
     assert request.continuation == "earlier"
-    assert request.properties["ksql.query.push.v2.continuation.tokens.enabled"] is True
 
     async def read():
         async with (
             AsyncClient(server[1]) as client,
-            await client.stream("SELECT 1 EMIT CHANGES;", continuation="") as rows,
+            await client.stream("SELECT 1 EMIT CHANGES;") as rows,
         ):
             return len([row async for row in rows]), rows.continuation
 

@@ -20,12 +20,16 @@ def test_a_push_query_goes_on_after_its_last_token(scene):
         "CREATE STREAM continued_out WITH (partitions=2) AS SELECT id, v, w FROM continued;"
     )
     select = "SELECT v FROM continued_out EMIT CHANGES;"
-    latest = {"auto.offset.reset": "latest"}
+    latest = {
+        "auto.offset.reset": "latest",
+        "ksql.query.push.v2.enabled": True,
+        "ksql.query.push.v2.continuation.tokens.enabled": True,
+    }
 
     def write(*values):
         scene.write("continued", *(record({"v": v}, f"k{v}") for v in values))
 
-    with scene.client.stream(select, properties=latest, continuation="") as rows:
+    with scene.client.stream(select, properties=latest) as rows:
         assert rows.query_id.startswith("SCALABLE_PUSH_QUERY")
         write(1, 2, 3)
         seen = []

@@ -49,16 +49,16 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     add("--schema", type=Path, metavar="FILE", help="an Avro schema, with arg.properties")
     add("--topic", help="(default: the quickstart's own, such as orders_kafka_topic_json)")
-    add("--key", metavar="FIELD", help="the field that is the key (default: the quickstart's)")
-    add("--timestamp", metavar="FIELD", help="the field that is the time (default: now)")
-    add("--key-format", default="KAFKA", metavar="FORMAT", help="(default: KAFKA)")
+    add("--key", metavar="NAME", help="the field that is the key (default: the quickstart's)")
+    add("--timestamp", metavar="NAME", help="the field that is the time (default: now)")
+    add("--key-format", metavar="FORMAT", help="(default: KAFKA)")
     add(
         "--value-format",
         metavar="FORMAT",
         help="JSON, AVRO, DELIMITED, PROTOBUF, … (default with a quickstart: JSON)",
     )
     add("--value-delimiter", type=_delimiter, metavar="CHARACTER")
-    add("--iterations", type=_count, metavar="COUNT", help="how many (default: until Ctrl-C)")
+    add("--iterations", type=_count, metavar="N", help="how many (default: until Ctrl-C)")
     add("--msg-rate", type=_rate, metavar="RATE", help="at most so many a second")
     add("--seed", help="makes the same values each time, but for times")
     add("--bootstrap-server", default="localhost:9092", metavar="HOST:PORT")
@@ -126,19 +126,19 @@ def _generate(args: argparse.Namespace) -> int:
 def _wanted(args: argparse.Namespace) -> tuple[Path, Target]:
     """The schema's file, and what becomes of its records."""
     from headrace.datagen.quickstarts import quickstart
-    from headrace.datagen.sending import Target
+    from headrace.datagen.sending import KEY_FORMAT, VALUE_FORMAT, Target
     from headrace.formats import format_named
 
     path, format_, topic, key = args.schema, args.value_format, args.topic, args.key
     if args.quickstart is not None:
         known = quickstart(args.quickstart)
-        path, format_, key = path or known.schema, format_ or "JSON", key or known.key
+        path, format_, key = path or known.schema, format_ or VALUE_FORMAT, key or known.key
         topic = topic or known.topic_name(format_)
     wanted = {"schema or --quickstart": path, "value-format": format_, "topic": topic, "key": key}
     missing = [name for name, value in wanted.items() if value is None]
     if missing:
         raise HeadraceError(f"--{missing[0]} is not given. See headrace datagen --help.")
-    formats = format_named(args.key_format).name, format_named(format_).name
+    formats = format_named(args.key_format or KEY_FORMAT).name, format_named(format_).name
     return path, Target(topic, key, args.timestamp, *formats, args.value_delimiter)
 
 

@@ -171,7 +171,7 @@ class AsyncClient:
     ) -> AsyncRowStream:
         """Starts a query and yields its rows as they come; use it in an `async with`.
 
-        With `continuation` the rows have tokens; one of an earlier stream goes on after it."""
+        `continuation` is the token of an earlier stream, after which this one goes on."""
         call = wire.query_call(
             sql,
             {**self.properties, **properties},

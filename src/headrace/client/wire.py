@@ -35,11 +35,6 @@ DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 # that acknowledgements must fit what the connection holds meanwhile.
 INSERT_ROWS = 2000
 _CONTINUATION = "request.ksql.query.push.continuation.token"
-# What a push query needs to have continuation tokens.
-_WITH_TOKENS = {
-    "ksql.query.push.v2.enabled": True,
-    "ksql.query.push.v2.continuation.tokens.enabled": True,
-}
 
 
 @dataclass(frozen=True)
@@ -82,10 +77,9 @@ def query_call(
     accept: str = STREAMED,
     continuation: str | None = None,
 ) -> Call:
-    tokens = {} if continuation is None else _WITH_TOKENS
     body: Json = {
         "sql": sql,
-        "properties": {**properties, **tokens},
+        "properties": dict(properties),
         "sessionVariables": dict(variables),
     }
     if continuation:

@@ -13,6 +13,8 @@ from headrace.datagen.rows import Row, shown
 from headrace.engine.layouts import registered_layout, unregistered_layout
 from headrace.formats import format_named
 from headrace.formats.base import RegistryFormat, RowCodec, Side
+from headrace.formats.json.format import JsonFormat
+from headrace.formats.kafka import KafkaFormat
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import EARLIEST, NewRecord
 from headrace.model.errors import HeadraceError
@@ -22,6 +24,8 @@ from headrace.model.types import Field
 from headrace.registry.client import RegistryClient
 
 KEY = "Key"
+# Where nothing is said.
+KEY_FORMAT, VALUE_FORMAT = KafkaFormat.name, JsonFormat.name
 POLL_SECONDS = 0.1
 
 
@@ -32,8 +36,8 @@ class Target:
     topic: str
     key: str
     timestamp: str | None = None
-    key_format: str = "KAFKA"
-    value_format: str = "JSON"
+    key_format: str = KEY_FORMAT
+    value_format: str = VALUE_FORMAT
     delimiter: str | None = None
 
 

@@ -286,7 +286,7 @@ class Engine:
         self._membership.peers.heard(host)
 
     def hear_lags(self, host: str, lags: Mapping[str, Json], at_ms: int) -> None:
-        self._membership.peers.told_lags(host, lags, at_ms)
+        self._membership.peers.note_lags(host, lags, at_ms)
 
     def command_status(self, command_id: str) -> CommandStatus | None:
         return self._metastore.statuses.get(command_id)

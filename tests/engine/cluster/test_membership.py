@@ -71,6 +71,7 @@ def counting(catalog, positions):
         id="CTAS_T_1",
         planned=planned,
         positions=positions,
+        streaming=None,
         state=QueryState.RUNNING,
         errors=[],
     )
@@ -169,8 +170,8 @@ def test_servers_that_tell_of_themselves_over_http():
     now = [1000.0]
     object.__setattr__(found, "peers", Peers(lambda: now[0]))
     found.peers.heard("other:2")
-    found.peers.told_lags("other:2", {"store": {"size": 0}}, 500)
-    found.peers.told_lags("other:2", {"store": {"size": 9}}, 400)  # came late
+    found.peers.note_lags("other:2", {"store": {"size": 0}}, 500)
+    found.peers.note_lags("other:2", {"store": {"size": 9}}, 400)  # came late
     told = status_of(found, "other:2")
     assert told["hostAlive"]
     assert told["hostStoreLags"] == {"stateStoreLags": {"store": {"size": 0}}, "updateTimeMs": 500}

@@ -18,8 +18,6 @@ from headrace.model.entities import ClusterStatus, HostStatus, Json, QueryError,
 from headrace.model.errors import HeadraceError
 from headrace.plan import nodes as n
 
-# What ksqlDB calls the state of an aggregate.
-_AGGREGATE = "Aggregate-Aggregate-Materialize"
 _ANY_HOST = ("0.0.0.0:", "[::]:")
 
 
@@ -146,8 +144,7 @@ class Membership:
 def _stores(query: PersistentQuery) -> list[str]:
     """The names of a query's states."""
     steps = n.steps(query.planned.node) if query.planned is not None else ()
-    kept = dict.fromkeys(type(step) for step in steps if step.keeps_state)
-    return [_AGGREGATE if kind is n.Aggregate else kind.__name__ for kind in kept]
+    return list(dict.fromkeys(step.store_name for step in steps if step.keeps_state))
 
 
 def _assigned(query: PersistentQuery, partitions: Mapping[str, int]) -> Mapping[str, Json]:

@@ -35,7 +35,7 @@ class Peers:
     def heard(self, host: str) -> None:
         self._change(host, lambda peer: peer)
 
-    def told_lags(self, host: str, lags: Mapping[str, Json], at_ms: int) -> None:
+    def note_lags(self, host: str, lags: Mapping[str, Json], at_ms: int) -> None:
         """Takes the lags of a server's stores, unless later ones are known."""
 
         def newer(peer: _Peer) -> _Peer:
