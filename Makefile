@@ -19,7 +19,7 @@ setup: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip==$$(sed -n 's/^pip==//p' constraints.txt)"
 	@echo "Installing the pinned dependencies (PySpark is 400 MB; about a minute the first time)"
 	@$(BIN)/python -m pip install --quiet --progress-bar on --disable-pip-version-check \
-	  --constraint constraints.txt --editable . --group dev
+	  --constraint constraints.txt --editable '.[server]' --group dev
 	@touch $@
 
 run: setup
@@ -58,7 +58,8 @@ TOGETHER := tests/engine $(patsubst %,tests/e2e/test_%.py,headers pseudocolumns 
   single_field_examples single_field_keys single_fields_matrix \
   corrupted_records entry_points answers answers_clients optimistic_decoding windowed_joins two_ways \
   coalesced_tables bad_requests migrations replaced_query replayed_batch state_refused \
-  changed_topics single_field_choices power_cuts thread_deaths)
+  changed_topics single_field_choices power_cuts thread_deaths consumer_groups \
+  continuation)
 # These share another, which has nothing else to do: they look at what it holds and how it answers.
 LOOKED_AT := $(patsubst %,tests/e2e/test_%.py,terminal_session answers_soak fairness \
   answers_under_load page)
@@ -94,7 +95,7 @@ part/faults:
 
 # These have no Spark at all.
 part/sparkless:
-	@$(HEAVY) run $(addprefix tests/,cli plan kafka registry)
+	@$(HEAVY) run $(addprefix tests/,cli datagen plan kafka registry)
 
 part/%:
 	@$(HEAVY) run $*

@@ -245,6 +245,12 @@ class FakeEngine:
     def cluster_status(self):
         return e.ClusterStatus({"127.0.0.1:8088": e.HostStatus(True, 1)})
 
+    def hear(self, host):
+        self.requests.append(("heartbeat", host))
+
+    def hear_lags(self, host, lags, at_ms):
+        self.requests.append(("lag", host, lags, at_ms))
+
     def command_status(self, command_id):
         return self.command_statuses().get(command_id)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 AGENT = {"user-agent": "ksqlDB Java Client v8.0.0"}
 STREAMED = "application/vnd.ksql.v1+json"
+CONTINUATION = "request.ksql.query.push.continuation.token"
 
 
 class ClientError(Exception):
@@ -112,6 +113,7 @@ class JavaClient:
     def __init__(self, http):
         self.http = http
         self.variables = {}
+        self.request_properties, self.continuation = {}, ""
 
     def _send(self, method, path, *lines, **headers):
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
@@ -148,6 +150,8 @@ class JavaClient:
         properties = dict(properties or {})
         if properties.get("ksql.query.push.v2.enabled") is True:
             properties["ksql.query.push.v2.continuation.tokens.enabled"] = True
+            if self.continuation:
+                self.request_properties[CONTINUATION] = self.continuation
         return self._query(sql, properties, self._streamed, most)
 
     def execute_query(self, sql, properties=None):
@@ -159,7 +163,7 @@ class JavaClient:
             "sql": sql,
             "properties": properties,
             "sessionVariables": self.variables,
-            "requestProperties": {},
+            "requestProperties": self.request_properties,
         }
         result = Result()
 
@@ -185,13 +189,14 @@ class JavaClient:
             raise Hangs(lines.logged)
         return result
 
-    @staticmethod
-    def _streamed(result, part):
+    def _streamed(self, result, part):
         if "row" in part:
             result.rows.append(part["row"]["columns"])
+        elif "continuationToken" in part:
+            self.continuation = part["continuationToken"]["continuationToken"]
         elif "errorMessage" in part:
             result.error = part["errorMessage"]["message"]
-        elif "finalMessage" not in part and "continuationToken" not in part:
+        elif "finalMessage" not in part:
             raise ClientError(f"Could not decode JSON: {part}")
 
     @staticmethod

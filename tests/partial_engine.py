@@ -21,6 +21,7 @@ def ask(
     properties: dict[str, object] | None = None,
     variables: dict[str, str] | None = None,
     catalog: Catalog | None = None,
+    queries: Queries | None = None,
     **env: Any,
 ) -> dict[str, Any]:
     """The answer to a statement, as JSON."""
@@ -29,7 +30,7 @@ def ask(
         Session(properties or {}, variables or {}),
         catalog or Catalog(),
         SimpleNamespace(settings=Settings(settings or {}), **env),
-        Queries({}, (), SimpleNamespace()),
+        queries or Queries({}, (), SimpleNamespace()),
         SimpleNamespace(),
         {},
     )

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from fake_engine import FakeQuery
 from headrace.client import (
     AsyncClient,
     Client,
@@ -21,6 +22,7 @@ from headrace.client import (
 from headrace.client.rows import parse_schema
 from headrace.client.wire import row_text
 from headrace.model.errors import HeadraceError
+from headrace.model.requests import QueryKind, ResultRow
 
 
 @pytest.fixture
@@ -221,3 +223,30 @@ def test_twenty_streams_at_once(server):
             await asyncio.wait_for(asyncio.gather(*map(until_z, streams)), 20)
 
     asyncio.run(use())
+
+
+def test_a_stream_goes_on_from_a_token(client, server, engine, monkeypatch):
+    asked = []
+
+    def query(request):
+        asked.append(request)
+        values = ("a", 1, None, 0.5)
+        rows = [ResultRow(values), ResultRow((), token="later"), ResultRow(values)]
+        return FakeQuery("q", QueryKind.PUSH, rows)
+
+    monkeypatch.setattr(engine, "query", query)
+    with client.stream("SELECT * FROM S EMIT CHANGES;", continuation="earlier") as rows:
+        assert len(list(rows)) == 2
+        assert rows.continuation == "later"
+    (request,) = asked
+    assert request.continuation == "earlier"
+
+    async def read():
+        async with (
+            AsyncClient(server[1]) as client,
+            await client.stream("SELECT 1 EMIT CHANGES;") as rows,
+        ):
+            return len([row async for row in rows]), rows.continuation
+
+    assert asyncio.run(read()) == (2, "later")
+    assert asked[1].continuation is None

@@ -106,3 +106,57 @@ def test_no_broker() -> None:
     with pytest.raises(UnavailableError):
         RecordWriter(connection).write(NewRecord("t", value=b""))
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.heavy
+def test_offsets_of_a_group_without_members(admin: TopicAdmin, topic: str) -> None:
+    """As lag tools see them: committed, changed, also backwards, and gone with the group."""
+    group, other = f"g-{uuid.uuid4()}", f"g-{uuid.uuid4()}"
+    assert admin.commit({group: {topic: {0: 5, 1: 7}}, other: {topic: {2: 1}}}, 15) == {}
+    assert admin.group_positions(group) == {topic: {0: 5, 1: 7}}
+    assert admin.group_positions(other) == {topic: {2: 1}}
+    assert {group, other} <= set(admin.groups())
+    assert admin.commit({group: {topic: {0: 2}}}, 15) == {}
+    assert admin.group_positions(group) == {topic: {0: 2, 1: 7}}
+
+    assert admin.delete_groups([group, "never-there"], 15) == {}
+    assert admin.group_positions(group) == {}
+    assert group not in admin.groups()
+    assert other in admin.groups()
+
+
+@pytest.mark.heavy
+def test_offsets_of_a_topic_that_is_gone(admin: TopicAdmin, topic: str) -> None:
+    group, gone = f"g-{uuid.uuid4()}", f"gone-{uuid.uuid4()}"
+    failures = admin.commit({group: {topic: {0: 1}, gone: {0: 1}}}, 15)
+    assert str(failures[group]) == f"Topic '{gone}' does not exist in Kafka."
+    assert admin.group_positions(group) == {topic: {0: 1}}
+
+
+@pytest.mark.heavy
+def test_offsets_of_a_group_with_members(
+    admin: TopicAdmin, topic: str, kafka: KafkaConnection
+) -> None:
+    """Such as a ksqlDB that still runs under our name: it is told, and nothing is overwritten."""
+    group = f"g-{uuid.uuid4()}"
+    consumer = kafka.consumer(group_id=group)
+    consumer.subscribe([topic])
+    deadline = time.monotonic() + 20
+    while not consumer.assignment() and time.monotonic() < deadline:
+        consumer.poll(0.1)
+    failures = admin.commit({group: {topic: {0: 1}}}, 15)
+    assert list(failures) == [group]
+    assert admin.group_positions(group) == {}
+    assert list(admin.delete_groups([group], 15)) == [group]
+    consumer.close()
+
+
+def test_groups_of_a_broker_that_is_away() -> None:
+    admin = TopicAdmin(
+        KafkaConnection({"bootstrap.servers": f"127.0.0.1:{free_port()}"}, timeout=1)
+    )
+    began = time.monotonic()
+    failures = admin.commit({"a": {"t": {0: 1}}, "b": {"t": {0: 1}}}, 1)
+    assert all(isinstance(failures[group], UnavailableError) for group in ("a", "b"))
+    assert isinstance(admin.delete_groups(["a"], 1)["a"], UnavailableError)
+    assert time.monotonic() - began < 8

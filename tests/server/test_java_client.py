@@ -15,7 +15,7 @@ from fake_engine import FakeQuery
 from fake_server import running
 from headrace.engine.statements import connect_client as connect
 from headrace.model.errors import HeadraceError
-from headrace.model.requests import QueryKind
+from headrace.model.requests import QueryKind, ResultRow
 from headrace.server import query_endpoints
 from in_memory_service import ORDERS, Service
 from java_client import ClientError, JavaClient
@@ -54,6 +54,24 @@ def test_a_query_is_sent_with_properties_and_variables(java, engine):
     (asked,) = engine.requests
     assert asked.properties == {"auto.offset.reset": "earliest"}
     assert asked.variables == {"name": "x", "n": "1"}
+
+
+def test_a_stream_goes_on_from_the_last_token(java, engine, monkeypatch):
+    """`continueFromLastContinuationToken` asks the same again; the client adds what it saw."""
+    asked = []
+
+    def query(request):
+        asked.append(request)
+        rows = [ResultRow(("a", 1, None, 0.5)), ResultRow((), token=f"token {len(asked)}")]
+        return FakeQuery("SCALABLE_PUSH_QUERY_1", QueryKind.PUSH, rows)
+
+    monkeypatch.setattr(engine, "query", query)
+    for _ in range(2):
+        result = java.stream_query(PUSH, {"ksql.query.push.v2.enabled": True})
+        assert result.rows == [["a", 1, None, 0.5]]
+        assert result.logged == [] and result.error is None
+    assert [request.continuation for request in asked] == [None, "token 1"]
+    assert java.continuation == "token 2"
 
 
 def test_a_query_without_rows_for_a_while_sends_nothing(java, engine):

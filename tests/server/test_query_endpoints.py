@@ -400,3 +400,36 @@ def test_taken_port_is_refused():
         server = HttpServer(build_app(FakeEngine(), settings), settings)
         with pytest.raises(UnavailableError, match="Address already in use"):
             server.start()
+
+
+@pytest.mark.parametrize(
+    ("accept", "token"),
+    [
+        (DELIMITED, {"continuationToken": "abc"}),
+        ("application/json", {"continuationToken": "abc"}),
+        (KSQL, {"continuationToken": {"continuationToken": "abc"}}),
+    ],
+)
+def test_tokens_stand_between_rows(http, engine, monkeypatch, accept, token):
+    rows = [ResultRow(("a", 1, None, 0.5)), ResultRow((), token="abc")]
+    asked = []
+
+    def query(request):
+        asked.append(request)
+        return FakeQuery("q", QueryKind.PUSH, rows)
+
+    monkeypatch.setattr(engine, "query", query)
+    given = {"request.ksql.query.push.continuation.token": "before"}
+    body = {"sql": PUSH, "requestProperties": given}
+    answer = http.post("/query-stream", json=body, headers={"accept": accept})
+    lines = answer.text.splitlines() if accept == DELIMITED else answer.json()
+    found = [json.loads(line) if isinstance(line, str) else line for line in lines]
+    assert found[2] == token
+    assert asked[0].continuation == "before"
+    assert asked[0].properties == {}
+
+
+def test_a_token_that_is_no_text(http, engine):
+    given = {"request.ksql.query.push.continuation.token": 5}
+    answer = http.post("/query-stream", json={"sql": PUSH, "requestProperties": given})
+    assert answer.json()["error_code"] == 40000

@@ -129,6 +129,33 @@ def test_info_and_health(http, engine):
     assert http.get("/").headers["location"] == "/info"
 
 
+def test_what_other_servers_tell(http, engine):
+    """The messages that ksqlDB's servers send each other."""
+    beat = {"hostInfo": "other:8088", "timestamp": 1700000000000}
+    assert http.post("/heartbeat", json=beat).json() == {"isOk": True}
+    assert engine.requests[-1] == ("heartbeat", "other:8088")
+    store = {"lagByPartition": {"0": {"currentOffsetPosition": 1}}, "size": 1}
+    lags = {"stateStoreLags": {"q#s": store}, "updateTimeMs": 5}
+    told = http.post("/lag", json={"ksqlHost": "other:8088", "hostStoreLags": lags})
+    assert told.json() == {"isOk": True}
+    assert engine.requests[-1] == ("lag", "other:8088", {"q#s": store}, 5)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/heartbeat", {}),
+        ("/heartbeat", {"hostInfo": "other:8088"}),
+        ("/heartbeat", {"hostInfo": "other", "timestamp": 1}),
+        ("/heartbeat", {"hostInfo": f"{'x' * 400}:1", "timestamp": 1}),
+        ("/lag", {"ksqlHost": "other:8088"}),
+        ("/lag", {"ksqlHost": "other:8088", "hostStoreLags": {"updateTimeMs": 5}}),
+    ],
+)
+def test_what_other_servers_do_not_tell(http, path, body):
+    assert error_of(http.post(path, json=body))["error_code"] == 40000
+
+
 def test_command_status(http):
     status = http.get("/status/stream/S/create").json()
     assert status == {"status": "SUCCESS", "message": "Stream created", "queryId": None}

@@ -42,6 +42,9 @@ CALLERS = {
 OPEN = {"/chc/live", "/chc/ready"}  # these need no password
 
 
+CHANGING = ("/ksql", "/ksql/terminate", "/inserts-stream", "/heartbeat", "/lag")
+
+
 def expected(path, method, caller):
     """The status that a caller gets; None for whatever an honest one gets."""
     if caller in ("foreign Origin", "null Origin", "another port's page") or "Host" in caller:
@@ -53,7 +56,7 @@ def expected(path, method, caller):
     if caller in ("no password", "wrong password"):
         return None if path in OPEN else 401
     if caller == "read role":
-        return 403 if path in ("/ksql", "/ksql/terminate", "/inserts-stream") else None
+        return 403 if path in CHANGING else None
     return None
 
 

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from headrace.model.errors import HeadraceError
+
+_NOT_INSTALLED = (
+    "headrace {} needs the server, and {} is not installed here, as after an installation of the "
+    "client alone. This installs the server: pip install 'headrace[server]'"
+)
 # Exit codes.
 OK, FAILED, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -34,7 +40,13 @@ class Command:
         return parser
 
     def run(self, arguments: list[str]) -> int:
-        return int(self._module().run(self.parser().parse_args(arguments)))
+        try:
+            return int(self._module().run(self.parser().parse_args(arguments)))
+        except ModuleNotFoundError as missing:
+            package = (missing.name or "").partition(".")[0]
+            if package in ("", "headrace"):
+                raise
+            raise HeadraceError(_NOT_INSTALLED.format(self.name, package)) from None
 
     def _module(self) -> Any:
         return import_module(self.module)
@@ -76,6 +88,12 @@ COMMANDS: tuple[Command, ...] = (
         "Start a server, run a small pipeline and show what it does; checks the result.",
         "headrace.cli.demo",
         "headrace demo --keep",
+    ),
+    Command(
+        "datagen",
+        "Write made-up records to a topic: ksql-datagen's quickstarts, or by an Avro schema.",
+        "headrace.cli.datagen",
+        "headrace datagen quickstart=orders msgRate=5",
     ),
     Command(
         "reference",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.cli.text_tables import table
+from headrace.model.moments import iso_moment
 
 Json = Mapping[str, Any]
 Lines = Iterator[str]
@@ -170,15 +171,23 @@ def _source_lines(source: Json, width: int | None) -> Lines:
 
 
 def _statistics(source: Json, width: int | None) -> Lines:
-    rows = [
-        [item["host"], item["name"], f"{item['value']:.0f}", str(item["timestamp"])]
-        for item in (*source["clusterStatistics"], *source["clusterErrorStats"])
-    ]
-    yield from _section("Runtime statistics by host")
-    if source["statistics"] or source["errorStats"]:
-        yield f"{source['statistics']} {source['errorStats']}".strip()
-    yield from table(["Host", "Metric", "Value", "Last Message"], rows, width)
+    every = (*source["clusterStatistics"], *source["clusterErrorStats"])
+    if every:
+        found = sorted(every, key=lambda item: (item["host"], item["name"]))
+        rows = [
+            [s["host"], s["name"], _figure(s["value"]), iso_moment(s["timestamp"])] for s in found
+        ]
+        yield from _section("Runtime statistics by host")
+        yield from table(["Host", "Metric", "Value", "Last Message"], rows, width)
+    else:
+        yield from _section("Local runtime statistics")
+        yield source["statistics"]
+        yield source["errorStats"]
     yield f"(Statistics of this server's work with the Kafka topic {source['topic']})"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if value == round(value) else f"{value:.2f}"
 
 
 def _offsets(source: Json, width: int | None) -> Lines:

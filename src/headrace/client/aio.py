@@ -73,6 +73,12 @@ class AsyncRowStream(_Lines):
         return self._parser.columns
 
     @property
+    def continuation(self) -> str:
+        """The token of the last rows that were read, with which `stream` goes on after them; empty
+        if there is none."""
+        return self._parser.continuation
+
+    @property
     def final_message(self) -> str | None:
         return self._parser.final_message
 
@@ -161,10 +167,16 @@ class AsyncClient:
         *,
         properties: Mapping[str, object] = _NOTHING,
         variables: Mapping[str, object] = _NOTHING,
+        continuation: str | None = None,
     ) -> AsyncRowStream:
-        """Starts a query and yields its rows as they come; use it in an `async with`."""
+        """Starts a query and yields its rows as they come; use it in an `async with`.
+
+        `continuation` is the token of an earlier stream, after which this one goes on."""
         call = wire.query_call(
-            sql, {**self.properties, **properties}, {**self.variables, **variables}
+            sql,
+            {**self.properties, **properties},
+            {**self.variables, **variables},
+            continuation=continuation,
         )
         return await AsyncRowStream(self.url, await self._open(call)).start()
 

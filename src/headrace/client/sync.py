@@ -65,6 +65,12 @@ class RowStream(_Lines):
         return self._parser.columns
 
     @property
+    def continuation(self) -> str:
+        """The token of the last rows that were read, with which `stream` goes on after them; empty
+        if there is none."""
+        return self._parser.continuation
+
+    @property
     def final_message(self) -> str | None:
         return self._parser.final_message
 
@@ -169,10 +175,16 @@ class Client:
         *,
         properties: Mapping[str, object] = _NOTHING,
         variables: Mapping[str, object] = _NOTHING,
+        continuation: str | None = None,
     ) -> RowStream:
-        """Starts a query and yields its rows as they come; use it in a `with`."""
+        """Starts a query and yields its rows as they come; use it in a `with`.
+
+        `continuation` is the token of an earlier stream, after which this one goes on."""
         call = wire.query_call(
-            sql, {**self.properties, **properties}, {**self.variables, **variables}
+            sql,
+            {**self.properties, **properties},
+            {**self.variables, **variables},
+            continuation=continuation,
         )
         return RowStream(self.url, self._open(call))
 

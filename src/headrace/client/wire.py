@@ -34,6 +34,7 @@ DELIMITED = "application/vnd.ksqlapi.delimited.v1"
 # Rows per request of an insert stream. httpx reads no answer before the whole body is sent, so
 # that acknowledgements must fit what the connection holds meanwhile.
 INSERT_ROWS = 2000
+_CONTINUATION = "request.ksql.query.push.continuation.token"
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,15 @@ def query_call(
     properties: Mapping[str, object],
     variables: Mapping[str, object],
     accept: str = STREAMED,
+    continuation: str | None = None,
 ) -> Call:
-    body = {"sql": sql, "properties": dict(properties), "sessionVariables": dict(variables)}
+    body: Json = {
+        "sql": sql,
+        "properties": dict(properties),
+        "sessionVariables": dict(variables),
+    }
+    if continuation:
+        body["requestProperties"] = {_CONTINUATION: continuation}
     return Call("POST", "/query-stream", body, accept=accept)
 
 
@@ -162,6 +170,7 @@ class RowParser:
         self.query_id = ""
         self.columns: tuple[ResultColumn, ...] = ()
         self.final_message: str | None = None
+        self.continuation = ""
 
     def feed(self, line: str) -> Row | None:
         """The row of a line, if it has one."""
@@ -179,6 +188,8 @@ class RowParser:
         if "header" in part:
             self.query_id = part["header"]["queryId"]
             self.columns = parse_schema(part["header"]["schema"])
+        elif "continuationToken" in part:
+            self.continuation = part["continuationToken"]["continuationToken"]
         elif "finalMessage" in part:
             self.final_message = part["finalMessage"]
         elif "errorMessage" in part:

@@ -21,7 +21,9 @@ from headrace.engine.queries import processing_log, push, row_buffer
 from headrace.engine.queries.parking import Parking
 from headrace.engine.queries.persistent import QueryKeeper
 from headrace.engine.queries.push import PushQueries, PushQuery
+from headrace.engine.queries.query_progress import QueryProgress
 from headrace.engine.queries.stalls import StallWatch
+from headrace.engine.queries.statistics import TopicStatistics
 from headrace.engine.queries.topic_watch import TopicWatch
 from headrace.engine.statements.change_writer import ChangeWriter
 from headrace.engine.statements.handling import Queries
@@ -33,7 +35,14 @@ from headrace.engine.statements.runner import RequestRunner
 from headrace.engine.tables.follower import TableTails
 from headrace.engine.tables.pull import PullAnswer, PullQueries
 from headrace.engine.tables.pull_service import PullService
-from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
+from headrace.model.entities import (
+    ClusterStatus,
+    CommandStatus,
+    Entity,
+    Health,
+    Json,
+    ServerInfo,
+)
 from headrace.model.requests import Request
 from headrace.model.secrets import without_login
 from headrace.model.settings import check_editable, check_override
@@ -83,11 +92,15 @@ class Engine:
             settings.number("ksql.query.retry.backoff.max.ms") / 1000,
             self.heartbeat.holds,
         )
+        statistics = TopicStatistics()
+        self._progress = QueryProgress(
+            lambda: self.env, self.queries, self.heartbeat.holds, statistics
+        )
         self.commands = AppliedCommands(self.log, kafka.timeout)
         self._standby = Standby(env.spark, self.queries, self.heartbeat, self.commands)
         self._following = Following(self.commands, self._receive, self._standby.apply_lease)
         self._membership = Membership(
-            lambda: self.env.settings, self.addresses, env.admin, self.queries, self.heartbeat
+            lambda: self.env, self.addresses, self.queries, self.heartbeat
         )
         self._tails = TableTails(kafka, env.admin, env.data_dir / "tables")
         self._pulls = PullQueries(env, self._tails)
@@ -106,12 +119,13 @@ class Engine:
             pulls,
             self._processing_log.write,
             lambda: self._following.is_alive,
+            self._progress.forget,
         )
         self._requests = RequestRunner(
             self._metastore,
             self.commands,
             self._standby,
-            Queries(self.queries, self.pushes, self._membership),
+            Queries(self.queries, self.pushes, self._membership, statistics),
             self.pushes,
             pulls,
             self._inserts,
@@ -145,6 +159,7 @@ class Engine:
         self.queries.open()
         self._following.keep_role()
         self._topic_watch.open()
+        self._progress.open()
         self._watch()
         made = processing_log.stream_statement(self.env)
         if made is not None:
@@ -166,8 +181,8 @@ class Engine:
             self.watch.give_up,
         )
         self.watch.add("commandRunner", self._command_runner)
-        parts = self.heartbeat, self.queries, self._topic_watch, self._stall_watch, self._parking
-        for part in parts:
+        watches = self._topic_watch, self._progress, self._stall_watch, self._parking
+        for part in (self.heartbeat, self.queries, *watches):
             self.watch.watch(part.thread.name, part.thread)
         self.watch.add(self._tails.thread.name, self._tables)
         self.watch.watch("lease", self._following.role)
@@ -198,6 +213,7 @@ class Engine:
             closing.close(part)
         closing.close(self._following)
         closing.close(self._topic_watch)
+        closing.close(self._progress)
         # No goodbye while queries may run here: others wait until the lease has lapsed.
         if closing.close(self.queries):
             closing.close(self.heartbeat)
@@ -268,6 +284,12 @@ class Engine:
 
     def cluster_status(self) -> ClusterStatus:
         return self._membership.cluster_status()
+
+    def hear(self, host: str) -> None:
+        self._membership.peers.heard(host)
+
+    def hear_lags(self, host: str, lags: Mapping[str, Json], at_ms: int) -> None:
+        self._membership.peers.note_lags(host, lags, at_ms)
 
     def command_status(self, command_id: str) -> CommandStatus | None:
         return self._metastore.statuses.get(command_id)

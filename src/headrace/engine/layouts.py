@@ -47,7 +47,7 @@ def layout_of(env: Environment, node: n.ReadSource | n.Write, side: Side) -> Cod
     registry = _registry(env)
     if isinstance(node, n.ReadSource):
         return format_, replace(layout, writers=_writers(registry, subject(node.topic, side)))
-    return format_, _written(registry, format_, layout)
+    return format_, registered_layout(registry, format_, layout)
 
 
 def source_layout(env: Environment, source: Source, side: Side) -> Codec:
@@ -69,7 +69,7 @@ def _of_source(env: Environment, source: Source, side: Side, *, written: bool) -
         return format_, layout
     registry = _registry(env)
     if written or layout.option("schemaId") is not None:
-        layout = _written(registry, format_, layout)
+        layout = registered_layout(registry, format_, layout)
     else:
         layout = replace(layout, schema_id=_NO_ID)
     return format_, replace(layout, writers=_writers(registry, subject(source.topic, side)))
@@ -84,7 +84,7 @@ def _registry(env: Environment) -> RegistryClient:
     return env.registry
 
 
-def _written(registry: RegistryClient, format_: RegistryFormat, layout: Layout) -> Layout:
+def registered_layout(registry: RegistryClient, format_: RegistryFormat, layout: Layout) -> Layout:
     """The layout with the schema id of its records: the named schema's, or the registered one."""
     named = layout.option("schemaId")
     if named is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -32,8 +33,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, yet
 )
 
 from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopicError
+from headrace.model.errors import HeadraceError
 
 T = TypeVar("T")
+# By topic and partition, the offset of the next record.
+Positions = Mapping[str, Mapping[int, int]]
 
 # What a broker answers while a partition gets its leader.
 RETRIABLE = frozenset(
@@ -221,14 +225,70 @@ class TopicAdmin:
         listing = self._finish("*", lambda: self._client.list_consumer_groups())
         return sorted(group.group_id for group in listing.valid)
 
-    def group_offsets(self, group: str) -> list[int]:
-        """The offsets that a consumer group has committed, of all partitions."""
+    def group_positions(self, group: str) -> dict[str, dict[int, int]]:
+        """By topic and partition, the offsets that a consumer group has committed."""
         request = [ConsumerGroupTopicPartitions(group)]
         found = self._finish(
             group,
             lambda: self._client.list_consumer_group_offsets(request, require_stable=True)[group],
         )
-        return [p.offset for p in found.topic_partitions or () if p.offset >= 0]
+        positions: dict[str, dict[int, int]] = {}
+        for place in found.topic_partitions or ():
+            if place.offset >= 0:
+                positions.setdefault(place.topic, {})[place.partition] = place.offset
+        return positions
+
+    def commit(self, groups: Mapping[str, Positions], timeout: float) -> dict[str, HeadraceError]:
+        """Commits offsets for groups that have no members; the groups that could not, and why."""
+        futures = {
+            group: partial(self._alter_offsets, group, positions, timeout)
+            for group, positions in groups.items()
+        }
+        return self._attempt(futures, timeout)
+
+    def delete_groups(self, groups: Collection[str], timeout: float) -> dict[str, HeadraceError]:
+        """Deletes consumer groups and what they committed; those that could not be, and why. One
+        that is not there counts as deleted."""
+        futures = {group: partial(self._delete_group, group, timeout) for group in groups}
+        return self._attempt(futures, timeout)
+
+    def _attempt(
+        self, calls: Mapping[str, Callable[[], Future[Any]]], timeout: float
+    ) -> dict[str, HeadraceError]:
+        """Makes the calls for all groups at once; the errors of those that fail."""
+        failures: dict[str, HeadraceError] = {}
+        futures: dict[str, Future[Any]] = {}
+        for group, call in calls.items():
+            try:
+                with self._connection.reaching(group):
+                    futures[group] = call()
+            except HeadraceError as failure:
+                failures[group] = failure
+        for group, future in futures.items():
+            try:
+                with self._connection.reaching(group), _not_found_is_fine():
+                    self._check(future.result(timeout + 1))
+            except HeadraceError as failure:
+                failures[group] = failure
+        return failures
+
+    def _check(self, altered: ConsumerGroupTopicPartitions | None) -> None:
+        """Raises what is wrong with the first partition whose offset was refused."""
+        for place in (altered.topic_partitions if altered is not None else None) or ():
+            if place.error is not None:
+                raise self._connection.error(place.error, place.topic)
+
+    def _alter_offsets(self, group: str, positions: Positions, timeout: float) -> Future[Any]:
+        places = [
+            TopicPartition(topic, partition, offset)
+            for topic, partitions in positions.items()
+            for partition, offset in partitions.items()
+        ]
+        wanted = [ConsumerGroupTopicPartitions(group, places)]
+        return self._client.alter_consumer_group_offsets(wanted, request_timeout=timeout)[group]
+
+    def _delete_group(self, group: str, timeout: float) -> Future[Any]:
+        return self._client.delete_consumer_groups([group], request_timeout=timeout)[group]
 
     def readers(self) -> dict[str, dict[str, int]]:
         """By topic, the consumer groups that read it, and how many consumers each has there."""
@@ -331,3 +391,13 @@ def _new_topic(spec: TopicSpec) -> NewTopic:
 
 def _replicas(metadata: TopicMetadata) -> tuple[int, ...]:
     return tuple(len(p.replicas) for _, p in sorted(metadata.partitions.items()))
+
+
+@contextmanager
+def _not_found_is_fine() -> Iterator[None]:
+    """A group that is not there is as good as deleted."""
+    try:
+        yield
+    except KafkaException as failure:
+        if failure.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+            raise

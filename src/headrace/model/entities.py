@@ -385,6 +385,7 @@ class SourceDescription(Wire):
     source_constraints: tuple[str, ...] = ()
     cluster_statistics: tuple[HostStatistic, ...] = ()
     cluster_error_stats: tuple[HostStatistic, ...] = ()
+    topic_records: int | None = None  # ours: what the topic holds; ksqlDB's clients ignore it
 
 
 @dataclass(frozen=True)
@@ -739,14 +740,13 @@ class HostStatus(Wire):
     last_status_update_ms: int
     active_standby_per_query: Mapping[str, Json] = field(default_factory=dict)
     state_store_lags: Mapping[str, Json] = field(default_factory=dict)
+    lags_update_ms: int | None = None  # if not the time of the status
 
     def to_json(self) -> dict[str, Json]:
         body = super().to_json()
-        lags = body.pop("stateStoreLags")
-        return {
-            **body,
-            "hostStoreLags": {"stateStoreLags": lags, "updateTimeMs": self.last_status_update_ms},
-        }
+        lags, told = body.pop("stateStoreLags"), body.pop("lagsUpdateMs")
+        at = self.last_status_update_ms if told is None else told
+        return {**body, "hostStoreLags": {"stateStoreLags": lags, "updateTimeMs": at}}
 
 
 @dataclass(frozen=True)

@@ -266,8 +266,8 @@ _SETTINGS = (
         "ksql.query.push.v2.continuation.tokens.enabled",
         _boolean,
         False,
-        "Accepted for compatibility, since ksqlDB's client for Java sends it: answers have no "
-        "continuation tokens.",
+        "Whether answers of scalable push queries (ksql.query.push.v2.enabled) have continuation "
+        "tokens, with which a client that comes back goes on where it was.",
         editable=True,
     ),
     Setting(

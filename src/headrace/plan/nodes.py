@@ -65,6 +65,11 @@ class Node:
         """Whether the step itself is stateful."""
         return False
 
+    @property
+    def store_name(self) -> str:
+        """What `/clusterStatus` calls its state."""
+        return self.step_name
+
     def requires(self, needed: Names) -> Sequence[Names]:
         """The columns that the step reads from each input, if those `needed` are read from it."""
         return [_names(below.schema) for below in inputs(self)]
@@ -322,6 +327,10 @@ class Aggregate(Node):
     title = "AGGREGATE"
     one_row_each = False
     keeps_state = True
+
+    @property
+    def store_name(self) -> str:
+        return "Aggregate-Aggregate-Materialize"  # as ksqlDB calls it
 
     def details(self) -> Sequence[str]:
         calls = ", ".join(map(str, self.calls))

@@ -164,15 +164,33 @@ COMMAND_SEQUENCE_NUMBER = Member(
 )
 SQL = Member("sql", str, "One SELECT or PRINT.", required=True)
 PROPERTIES = Member("properties", dict, "Settings for this request alone, by their names.")
+REQUEST_PROPERTIES = Member(
+    "requestProperties",
+    dict,
+    "Of these, request.ksql.query.push.continuation.token says where a push query goes on.",
+)
 QUERY_ID = Member("queryId", str, "The push query that is to end.", required=True)
 TARGET = Member("target", str, "The stream or table that takes the rows.", required=True)
 DELETE_TOPIC_LIST = Member(
     "deleteTopicList", list, "Topics of queries to delete: names, or patterns."
 )
+HOST_INFO = Member("hostInfo", str, "The server that sends it: host:port.", required=True)
+TIMESTAMP = Member("timestamp", int, "When it was sent, in milliseconds.", required=True)
+KSQL_HOST = Member("ksqlHost", str, "The server that sends it: host:port.", required=True)
+HOST_STORE_LAGS = Member(
+    "hostStoreLags", dict, "How far its stores are behind: stateStoreLags, updateTimeMs.", True
+)
 
-STATEMENT_BODY = (KSQL, STREAMS_PROPERTIES, SESSION_VARIABLES, COMMAND_SEQUENCE_NUMBER)
+STATEMENT_BODY = (
+    KSQL,
+    STREAMS_PROPERTIES,
+    SESSION_VARIABLES,
+    COMMAND_SEQUENCE_NUMBER,
+    REQUEST_PROPERTIES,
+)
 # `streamsProperties` is what ksqlDB's example of a request there says.
-QUERY_STREAM_BODY = (SQL, PROPERTIES, STREAMS_PROPERTIES, SESSION_VARIABLES)
+QUERY_STREAM_BODY = (SQL, PROPERTIES, STREAMS_PROPERTIES, SESSION_VARIABLES, REQUEST_PROPERTIES)
+_CONTINUATION = "request.ksql.query.push.continuation.token"
 
 
 def statement_request(body: Mapping[str, object]) -> Request:
@@ -182,6 +200,7 @@ def statement_request(body: Mapping[str, object]) -> Request:
         _with_floats(STREAMS_PROPERTIES.of(body) or {}),
         _texts(SESSION_VARIABLES.of(body) or {}),
         COMMAND_SEQUENCE_NUMBER.of(body),
+        _continuation(body),
     )
 
 
@@ -189,8 +208,18 @@ def stream_request(body: Mapping[str, object]) -> Request:
     """The body of `/query-stream`."""
     overrides = {**(STREAMS_PROPERTIES.of(body) or {}), **(PROPERTIES.of(body) or {})}
     return Request(
-        SQL.required_of(body), _with_floats(overrides), _texts(SESSION_VARIABLES.of(body) or {})
+        SQL.required_of(body),
+        _with_floats(overrides),
+        _texts(SESSION_VARIABLES.of(body) or {}),
+        continuation=_continuation(body),
     )
+
+
+def _continuation(body: Mapping[str, object]) -> str | None:
+    found = (REQUEST_PROPERTIES.of(body) or {}).get(_CONTINUATION)
+    if found is not None and not isinstance(found, str):
+        raise invalid(f"'{_CONTINUATION}' must be a string")
+    return found or None
 
 
 def _with_floats(properties: Mapping[str, object]) -> dict[str, object]:

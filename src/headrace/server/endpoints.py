@@ -82,6 +82,20 @@ ENDPOINTS = (
     Endpoint("/info", status.info, "What the server is."),
     Endpoint("/healthcheck", status.healthcheck, "How it is: 200 when healthy, 503 otherwise."),
     Endpoint("/clusterStatus", status.cluster_status, "Which servers there are, and how."),
+    Endpoint(
+        "/heartbeat",
+        status.heartbeat,
+        "Takes another server's heartbeat, for /clusterStatus.",
+        body=(bodies.HOST_INFO, bodies.TIMESTAMP),
+        writes=True,
+    ),
+    Endpoint(
+        "/lag",
+        status.lag,
+        "Takes how far another server's stores are behind, for /clusterStatus.",
+        body=(bodies.KSQL_HOST, bodies.HOST_STORE_LAGS),
+        writes=True,
+    ),
     Endpoint("/status", status.command_statuses, "What became of every command."),
     Endpoint(
         "/status/{type}/{entity}/{action}",

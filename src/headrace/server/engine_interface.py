@@ -10,7 +10,14 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol
 
 from headrace.catalog.catalog import Catalog
-from headrace.model.entities import ClusterStatus, CommandStatus, Entity, Health, ServerInfo
+from headrace.model.entities import (
+    ClusterStatus,
+    CommandStatus,
+    Entity,
+    Health,
+    Json,
+    ServerInfo,
+)
 from headrace.model.requests import QueryKind, Request, ResultRow
 from headrace.model.schema import Schema
 
@@ -112,6 +119,14 @@ class Engine(Protocol):
         ...
 
     def cluster_status(self) -> ClusterStatus: ...
+
+    def hear(self, host: str) -> None:
+        """Takes the heartbeat of another server, `host:port`. Called on the event loop."""
+        ...
+
+    def hear_lags(self, host: str, lags: Mapping[str, Json], at_ms: int) -> None:
+        """Takes how far another server's stores are behind. Called on the event loop."""
+        ...
 
     def command_status(self, command_id: str) -> CommandStatus | None: ...
 

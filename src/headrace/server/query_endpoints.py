@@ -223,6 +223,8 @@ class Opened:
             raise ApiError(
                 BAD_REQUEST, f"The query ran longer than the limit of {limits.query_seconds} s."
             )
+        if batch and batch[0].token is not None:
+            return Chunk(self.writer.token(batch[0].token))
         self.rows += len(batch)
         if limits.query_rows is not None and self.rows > limits.query_rows:
             raise ApiError(

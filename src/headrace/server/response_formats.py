@@ -23,6 +23,7 @@ KSQL_JSON = "application/vnd.ksql.v1+json"
 KSQL_PROTOBUF = "application/vnd.ksql.v1+protobuf"
 
 _PROTOBUF = FORMATS["PROTOBUF_NOSR"]
+_TOKEN = "continuationToken"
 
 
 dumps: Callable[[object], str] = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -58,6 +59,10 @@ class AnswerWriter(ABC):
     def rows(self, batch: Sequence[ResultRow]) -> str: ...
 
     @abstractmethod
+    def token(self, text: str) -> str:
+        """Where a client that comes back goes on."""
+
+    @abstractmethod
     def error(self, error: ErrorEntity) -> str: ...
 
     @abstractmethod
@@ -74,6 +79,9 @@ class DelimitedAnswer(AnswerWriter):
 
     def rows(self, batch: Sequence[ResultRow]) -> str:
         return "".join([self.row(r.values) + "\n" for r in batch if not r.tombstone])
+
+    def token(self, text: str) -> str:
+        return dumps({_TOKEN: text}) + "\n"
 
     def error(self, error: ErrorEntity) -> str:
         return dumps(error.to_json()) + "\n"
@@ -92,6 +100,9 @@ class ArrayAnswer(AnswerWriter):
 
     def rows(self, batch: Sequence[ResultRow]) -> str:
         return "".join(["," + self.row(r.values) for r in batch if not r.tombstone])
+
+    def token(self, text: str) -> str:
+        return "," + dumps({_TOKEN: text})
 
     def error(self, error: ErrorEntity) -> str:
         return "," + dumps(error.to_json()) + "]"
@@ -127,6 +138,12 @@ class StreamedAnswer(AnswerWriter):
     def element(self, row: ResultRow) -> str:
         mark = ',"tombstone":true' if row.tombstone else ""
         return f'{{"row":{{"columns":{self.row(row.values)}{mark}}}}}'
+
+    def token(self, text: str) -> str:
+        return self.before + self.token_element(text) + self.after
+
+    def token_element(self, text: str) -> str:
+        return dumps({_TOKEN: {_TOKEN: text}})
 
     def error(self, error: ErrorEntity) -> str:
         # The bracket has a line of its own, without an end: ksqlDB's client for Java never notices

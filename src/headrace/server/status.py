@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from starlette.requests import Request as HttpRequest
@@ -10,13 +10,17 @@ from starlette.responses import RedirectResponse, Response
 
 from headrace.model.entities import ServerInfo
 from headrace.model.errors import StatementError
-from headrace.server.bodies import negotiate
+from headrace.server import bodies
+from headrace.server.bodies import Member, invalid, negotiate, read_object
 from headrace.server.engine_interface import Engine
 from headrace.server.error_responses import BAD_REQUEST, NOT_FOUND, ApiError
 from headrace.server.response_formats import JSON, KSQL_JSON, dumps
 from headrace.server.streams import Services
 
 T = TypeVar("T")
+
+_TAKEN = {"isOk": True}  # ksqlDB's answer to other servers
+_HOST_LENGTH = 300
 
 
 def json_response(request: HttpRequest, value: object, status: int = 200) -> Response:
@@ -42,6 +46,39 @@ async def healthcheck(request: HttpRequest) -> Response:
 
 async def cluster_status(request: HttpRequest) -> Response:
     return json_response(request, (await _ask(request, lambda e: e.cluster_status())).to_json())
+
+
+async def heartbeat(request: HttpRequest) -> Response:
+    """Takes another server's heartbeat; what it says of the time is not relied on."""
+    body = await read_object(request)
+    host = _host(bodies.HOST_INFO, body)
+    bodies.TIMESTAMP.required_of(body)
+    _engine(request).hear(host)
+    return json_response(request, _TAKEN)
+
+
+async def lag(request: HttpRequest) -> Response:
+    """Takes how far the stores of another server are behind."""
+    body = await read_object(request)
+    host, told = _host(bodies.KSQL_HOST, body), bodies.HOST_STORE_LAGS.required_of(body)
+    lags, at = told.get("stateStoreLags"), told.get("updateTimeMs")
+    if not isinstance(lags, dict) or not isinstance(at, int):
+        raise invalid("'hostStoreLags' must have 'stateStoreLags' and 'updateTimeMs'")
+    _engine(request).hear_lags(host, lags, at)
+    return json_response(request, _TAKEN)
+
+
+def _engine(request: HttpRequest) -> Engine:
+    services: Services = request.app.state.services
+    return services.engine
+
+
+def _host(member: Member[str], body: Mapping[str, object]) -> str:
+    found = member.required_of(body)
+    host, _, port = found.rpartition(":")
+    if not host or not port.isdecimal() or len(found) > _HOST_LENGTH:
+        raise invalid(f"'{member.name}' must be host:port")
+    return found
 
 
 async def command_status(request: HttpRequest) -> Response:

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket
 
 from headrace.model.entities import FieldInfo
 from headrace.model.errors import HeadraceError
-from headrace.model.requests import Request
+from headrace.model.requests import Request, ResultRow
 from headrace.server.bodies import parse_object, read, statement_request
 from headrace.server.engine_interface import PrintedTopic, RunningQuery
 from headrace.server.error_responses import BAD_REQUEST, STOPPING, ApiError, entity_of
@@ -76,10 +76,11 @@ class _Frames:
             return _Frames(services.engine.print_topic(asked), None, dumps)
         query = services.engine.query(asked)
         fields = [f.to_json() for f in FieldInfo.all_of(shown_schema(query))]
-        element = StreamedAnswer(query).element
+        answer = StreamedAnswer(query)
 
-        def counted(row: Any) -> str:
-            frame = element(row)
+        def counted(row: ResultRow) -> str:
+            told = row.token
+            frame = answer.element(row) if told is None else answer.token_element(told)
             services.sent(query.kind).add(frame)
             return frame
 

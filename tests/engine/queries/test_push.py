@@ -155,7 +155,7 @@ class Stage:
     def __iter__(self):
         return iter(list(self.running))
 
-    def push(self, spark, limit=None):
+    def push(self, spark, limit=None, **more):
         made = PushQuery(
             f"query {len(self.running)}",
             "SELECT",
@@ -168,6 +168,7 @@ class Stage:
             Retries(self.patience, first_pause=0.02),
             self.running.remove,
             lambda entries: None,
+            **more,
         )
         self.running.append(made)
         made.start(0)
@@ -481,3 +482,24 @@ def test_a_query_that_waits_to_start_can_be_closed():
     assert second.next_batch(0) is None
     first.close()
     assert not stage.slots._asked and not stage.slots._starting
+
+
+def test_after_the_rows_of_a_batch_comes_its_token():
+    stage = Stage()
+    push = stage.push(Spark(2, size=1), token_of=lambda batch: f"token {batch}")
+    seen = []
+    while len(seen) < 2 * EACH + 2:
+        seen += push.next_batch(5)
+    push.close()
+    tokens = {i: row.token for i, row in enumerate(seen) if row.token is not None}
+    assert tokens == {EACH: "token 0", 2 * EACH + 1: "token 1"}
+    assert [row.values[0] for row in seen if row.token is None] == list(range(2 * EACH))
+
+
+def test_a_limit_counts_rows_and_not_tokens():
+    push = Stage().push(Spark(3, size=1), limit=EACH + 1, token_of=lambda batch: "token")
+    rows = []
+    while (batch := push.next_batch(5)) is not None:
+        rows += [row for row in batch if row.token is None]
+    assert len(rows) == EACH + 1
+    assert push.final_message == LIMIT_REACHED

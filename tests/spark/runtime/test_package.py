@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
@@ -13,6 +14,7 @@ from headrace.cli.main import main
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import Settings
 from headrace.server.launch import LaunchOptions, RunningServer, _check_atomic
+from headrace.spark.runtime import package
 from headrace.spark.runtime.package import (
     DIRECTORY,
     dependencies,
@@ -52,6 +54,19 @@ def test_dependencies_come_with_what_they_require():
     names = {found.name.lower() for found in required(dependencies())}
     assert {"pandas", "numpy", "pyarrow", "confluent-kafka", "protobuf"} <= names
     assert not names & {"pyspark", "py4j", "pytest", "headrace"}
+
+
+def test_executors_need_what_the_server_requires(monkeypatch):
+    """The client's requirements, and those of the extra `server`; not those of others."""
+    told = [
+        "httpx==0.28.1",
+        "pyspark==4.2.0; extra == 'server'",
+        'pyarrow==26.0.1; extra == "server"',
+        'pytest==9.2.0; extra == "dev"',
+        'colorama; sys_platform == "win32"',
+    ]
+    monkeypatch.setattr(package, "distribution", lambda name: SimpleNamespace(requires=told))
+    assert package.dependencies() == ["httpx", "pyarrow", "colorama"]
 
 
 def test_what_is_not_installed_is_told(tmp_path, capsys):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries.losses import DataLossError, Reading, is_data_loss
 from headrace.engine.queries.program import Program
 from headrace.engine.supervised import SupervisedThread
+from headrace.kafka.admin import Positions
 from headrace.model.entities import QueryError, QueryState
 from headrace.plan.query import Planned
 from headrace.spark.internals.arrow_batches import stop_counting_bytes
@@ -73,6 +75,9 @@ class PersistentQuery:
     planned: Planned | None = None
     accepts_loss: bool = False
     reading: Reading | None = None  # its topics, and what it has lost there, as it last started
+    reached: Positions | None = None  # where its last finished batch ended; None if none has
+    ended: StreamingQuery | None = None  # that ran before, if its last batch is not counted yet
+    unread: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         try:
@@ -129,7 +134,15 @@ class PersistentQuery:
                 stop_counting_bytes(self.streaming)
             self.polling = PollingDelay(self.streaming, self.started_at)
         self.retry_at, self.degraded, self.accepts_loss = None, False, False
-        self.reading = program.reading
+        self.reading, self.reached = program.reading, None
+        self.unread = program.unread
+
+    @property
+    def positions(self) -> Positions:
+        """By topic and partition, the offset of the record that it reads next."""
+        if self.reached is not None:
+            return self.reached
+        return {} if self.reading is None else self.reading.starts
 
     @property
     def lost_records(self) -> int:
@@ -156,7 +169,7 @@ class PersistentQuery:
         """Ends the running micro-batch and the query."""
         if self.streaming is not None:
             self.streaming.stop()
-            self.streaming = None
+            self.ended, self.streaming = self.streaming, None
 
 
 def _writer(program: Program, may_run: Callable[[], bool]) -> DataStreamWriter:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import DataFrame, Row
@@ -31,7 +32,7 @@ from headrace.spark.runtime.kafka_source import (
     stream_topic,
 )
 from headrace.spark.runtime.torn_checkpoints import mend
-from headrace.spark.sink.kafka import SinkTarget, write_to_kafka
+from headrace.spark.sink.kafka import SinkTarget, observed, write_to_kafka
 
 # Where to start in each topic.
 Starts = Mapping[str, Offsets]
@@ -123,7 +124,7 @@ class Program:
     `state` says what it remembers, step by step, and `decoding` what it assumes of records.
     `after_batch`, if not None, is told the rows' counts once they are written, and the number of
     the batch; the batch is not finished before it returns. `reading` is what was found out of its
-    topics.
+    topics; `unread` counts, by topic, records that cannot be read and that Spark does not report.
     """
 
     rows: DataFrame
@@ -131,6 +132,7 @@ class Program:
     decoding: OptimisticDecoding = PESSIMISTIC
     after_batch: Callable[[Sequence[Row], int], None] | None = None
     reading: Reading | None = None
+    unread: Counter[str] = field(default_factory=Counter)
 
 
 def taken_over(env: Environment, node: n.Node, starts: Starts, checkpoint: str) -> Starts:
@@ -146,7 +148,10 @@ def mend_checkpoint(env: Environment, query_id: str, settings: Settings, checkpo
     def written(spark_id: str) -> int:
         tasks = f"{env.query_group(query_id)}-{spark_id}-"  # each has a group of its own
         groups = [group for group in env.admin.groups() if group.startswith(tasks)]
-        return max((n for group in groups for n in env.admin.group_offsets(group)), default=0)
+        committed = (env.admin.group_positions(group) for group in groups)
+        return max(
+            (n for at in committed for topic in at.values() for n in topic.values()), default=0
+        )
 
     mend(checkpoint, written if exactly_once(settings) else None)
 
@@ -172,6 +177,7 @@ def persistent_program(
         processing_log.skipped_topic(env, settings),
         env.query_group(query_id) if exactly_once(settings) else None,
         0 if node.window is None else node.window.width,
+        sources=tuple(dict.fromkeys(source.topic for source in n.sources(node))),
     )
     context = context_for(
         env,
@@ -188,7 +194,8 @@ def persistent_program(
     target = replace(target, small_rows=decoding.small_rows and node.kind is SourceKind.TABLE)
     aggregate = native_candidate(node, context)
     lowered = lower_node(node, replace(context, native=aggregate))
-    program = Program(write_to_kafka(lowered.rows, target), lowered.state, decoding)
+    counts = observed(write_to_kafka(lowered.rows, target), target)
+    program = Program(counts, lowered.state, decoding)
     if decoding.native or aggregate is None:
         return program
 
@@ -196,7 +203,9 @@ def persistent_program(
         if any(row.failed for row in counts):
             read = _batch_reader(env, node, settings, starts, checkpoint, batch)
             # The batch's own transactions are through: entries may come twice.
-            log_failures(aggregate, context, read, replace(target, transactions=None))
+            logged = log_failures(aggregate, context, read, replace(target, transactions=None))
+            for row in logged:
+                program.unread.update(dict(zip(target.sources, row.unread, strict=True)))
 
     return replace(program, after_batch=after_batch)
 

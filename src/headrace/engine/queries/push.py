@@ -9,7 +9,8 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.engine.environment import Environment
 from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
+from headrace.engine.queries.continuation import places_of, token
 from headrace.engine.queries.program import answer_program, starting_offsets
 from headrace.engine.queries.retries import Retries
 from headrace.engine.queries.row_buffer import RowBuffer
@@ -34,6 +36,7 @@ from headrace.plan.query import Planned
 from headrace.spark.internals.callbacks import CallbackConnection, UnfinishedBatch
 from headrace.spark.internals.task_failures import kafka_was_away
 from headrace.spark.runtime.checkpoint import forget
+from headrace.spark.runtime.offset_log import OffsetLog
 from headrace.spark.runtime.progress import has_begun, has_progressed
 from headrace.spark.runtime.session import is_local
 from headrace.spark.sink.answers import packed_answer, result_rows
@@ -105,6 +108,7 @@ class PushQuery:
         retries: Retries,
         ended: Callable[[PushQuery], None],
         log: Callable[[Sequence[str]], None],
+        token_of: Callable[[int], str | None] = lambda batch: None,
     ) -> None:
         self.id = id_
         self.statement = statement
@@ -119,6 +123,8 @@ class PushQuery:
         self._retries = retries
         self._ended = ended
         self._log = log
+        self._token_of = token_of
+        self._token: str | None = None
         self._buffer = RowBuffer()
         self._reading: Iterator[list[ResultRow]] = iter(())
         self._closing = threading.Event()
@@ -170,12 +176,16 @@ class PushQuery:
             self._read_at = time.monotonic()
             batch = self._read()
             if batch is None:
+                if self._token is not None:  # all rows of the batch that it is of are out
+                    told, self._token = self._token, None
+                    return [ResultRow((), token=told)]
                 if not self._buffer.size:
                     self.start(deadline - time.monotonic())
                 found = self._buffer.get(max(0.0, deadline - time.monotonic()))
                 if found is None:
                     return self._nothing()
                 self._reading = result_rows(found, self.schema, self._log)
+                self._token = found.token
                 continue
             if not self._of_table:  # a stream has nothing that could be deleted
                 batch = [row for row in batch if not row.tombstone]
@@ -280,7 +290,7 @@ class PushQuery:
         if batch_id <= self._handed_over:  # and was broken off before Spark had noted that
             packed.discard()
         elif packed.size:
-            self._buffer.put(packed)
+            self._buffer.put(replace(packed, token=self._token_of(batch_id)))
         self._handed_over = max(batch_id, self._handed_over)
         self._retries.went_on()
         self._slots.leave(self)
@@ -370,31 +380,37 @@ class PushQueries:
         settings: Settings,
         limit: int | None,
         scalable: bool,
+        continuation: str | None = None,
     ) -> PushQuery:
         """A push query that starts now, or as soon as it may; a `scalable` one has its own kind of
-        id, and no rows for deletes."""
+        id, no rows for deletes, and goes on from a `continuation` token."""
         node = planned.node
         assert isinstance(node, n.Answer)
         id_ = f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}" if scalable else _transient_id()
         starts = starting_offsets(env, node, settings)
+        tokens = scalable and settings.flag("ksql.query.push.v2.continuation.tokens.enabled")
+        if scalable and continuation:
+            starts = {**starts, **_continued(env, node, continuation)}
         place = row_buffer.new_place(env)
 
         def build() -> DataFrame:
             rows = answer_program(env, id_, node, settings, starts, whole=scalable)
             return packed_answer(rows, planned.schema, place)
 
+        program = PushProgram(build, partial(_checkpoint, env, id_))
         push = PushQuery(
             id_,
             statement,
             planned.schema,
             SourceKind.STREAM if scalable else node.kind,
-            PushProgram(build, partial(_checkpoint, env, id_)),
+            program,
             place,
             limit,
             self._slots,
             Retries(self._patience),
             self._ended,
             self._log,
+            *([partial(_token, env, program.checkpoint, node)] if tokens else []),
         )
         self._running[id_] = push
         try:
@@ -410,6 +426,19 @@ class PushQueries:
     def close(self) -> None:
         for push in self:
             push.close()
+
+
+def _continued(env: Environment, node: n.Node, given: str) -> dict[str, Mapping[int, int]]:
+    """Where a token says to go on, by topic."""
+    found = {s.topic: places_of(env.admin, env.in_kafka(s.topic), given) for s in n.sources(node)}
+    return {topic: places for topic, places in found.items() if places is not None}
+
+
+def _token(env: Environment, checkpoint: str, node: n.Node, batch: int) -> str | None:
+    """The token of a batch, of a query that reads one topic."""
+    reached = OffsetLog(env.spark, checkpoint).end_of(batch)
+    (topic,) = (env.in_kafka(source.topic) for source in n.sources(node))
+    return None if reached is None else token(topic, reached[topic])
 
 
 def _transient_id() -> str:

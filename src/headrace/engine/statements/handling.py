@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from headrace.engine.cluster.membership import Membership
 from headrace.engine.environment import Environment
 from headrace.engine.queries.persistent import PersistentQuery
 from headrace.engine.queries.push import PushQuery
+from headrace.engine.queries.statistics import TopicStatistics
 from headrace.engine.statements.request_session import Session
 from headrace.model.entities import Entity
 from headrace.model.settings import Settings
@@ -34,11 +35,12 @@ class InsertValues(Protocol):
 
 @dataclass(frozen=True)
 class Queries:
-    """The queries of a server, and where they run."""
+    """The queries of a server, where they run, and what they have done with their topics."""
 
     persistent: PersistentQueries
     push: Iterable[PushQuery]
     members: Membership
+    statistics: TopicStatistics = field(default_factory=TopicStatistics)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from headrace.catalog.command_log import Command
 from headrace.engine.cluster.applied_commands import AppliedCommands
 from headrace.engine.cluster.standby import Standby
 from headrace.engine.environment import Environment
-from headrace.engine.queries.persistent import QueryKeeper
+from headrace.engine.queries.persistent import PersistentQuery, QueryKeeper
 from headrace.engine.queries.program import Starts
 from headrace.engine.queries.push import PushQueries
 from headrace.engine.queries.start import Starting
@@ -39,7 +39,7 @@ TERMINATE = CommandId("cluster", "TerminateCluster", "terminate")
 class Metastore:
     """What the commands applied so far have made. `is_following` says whether commands come one by
     one as they are written, not all at once as a server starts; `log` takes entries of the
-    processing log."""
+    processing log; `forget_group` deletes the consumer group of a query, soon."""
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class Metastore:
         pulls: PullService,
         log: Callable[[Sequence[str]], None],
         is_following: Callable[[], bool],
+        forget_group: Callable[[str], None],
     ) -> None:
         self.env = env
         self.catalog = Catalog()
@@ -64,6 +65,7 @@ class Metastore:
         self._pulls = pulls
         self._log = log
         self._is_following = is_following
+        self._forget_group = forget_group
 
     def plan_of(self, query_id: str) -> Node | None:
         """The plan of a query that runs."""
@@ -128,7 +130,7 @@ class Metastore:
             if query is None or not holds:
                 continue
             if id_ != replaced:
-                forget(self.env.spark, query.checkpoint)
+                self._forget(query)
             elif change.starts and (
                 query.planned is None or starts_anew(query.planned.node, change.starts.planned.node)
             ):
@@ -165,6 +167,11 @@ class Metastore:
         starting = Starting(id_, statement, settings, starts, self.log_id, self._log)
         self._queries.add(starting.query(lambda: self.env, plan))
 
+    def _forget(self, query: PersistentQuery) -> None:
+        """Deletes what a query that has ended leaves behind."""
+        forget(self.env.spark, query.checkpoint)
+        self._forget_group(query.id)
+
     # ------------------------------------------------------------------ the end
 
     def end(self, command: Command) -> None:
@@ -177,7 +184,7 @@ class Metastore:
         for query in list(self._queries):
             self._queries.remove(query.id)
             if holds:
-                forget(self.env.spark, query.checkpoint)
+                self._forget(query)
         for source in list(self.catalog.sources()):
             self._pulls.forget(source)
             if holds and source.is_sink and source.topic in deleted:

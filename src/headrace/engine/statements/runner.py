@@ -146,7 +146,7 @@ class RequestRunner:
                 settings, texts = session.settings(self._server), session.texts(self._server)
                 catalog = self._metastore.catalog
                 return self._pulls.answer(request, parsed.statement, catalog, settings, texts)
-            return self._push(parsed.text, parsed.statement, session)
+            return self._push(parsed.text, parsed.statement, session, request.continuation)
         except HeadraceError as e:
             raise _placed(e, parsed.text, ()) from e.__cause__
 
@@ -176,13 +176,15 @@ class RequestRunner:
         except HeadraceError as e:
             raise _placed(e, statements[0], ()) from e.__cause__
 
-    def _push(self, text: str, query: ast.Query, session: Session) -> PushQuery:
+    def _push(
+        self, text: str, query: ast.Query, session: Session, continuation: str | None
+    ) -> PushQuery:
         env, catalog = self._metastore.env, self._metastore.catalog
         self._pushes.admit(env.settings.number("ksql.max.push.queries"))
         settings = session.settings(env.settings)
         planned = plan_push(query, catalog, session.texts(env.settings))
         scalable = is_scalable(query, catalog, settings)
-        return self._pushes.start(env, text, planned, settings, query.limit, scalable)
+        return self._pushes.start(env, text, planned, settings, query.limit, scalable, continuation)
 
 
 def _placed(error: HeadraceError, text: str, entities: Sequence[Entity]) -> HeadraceError:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from headrace.catalog.catalog import QueryRecord
+from headrace.engine.queries.lags import QueryLags
 from headrace.engine.queries.persistent import PersistentQuery
+from headrace.engine.queries.statistics import Statistic
 from headrace.engine.statements.handling import StatementContext, handles
 from headrace.engine.statements.show_queries import notices_of, query_info, warnings_of
 from headrace.kafka.admin import Topic
@@ -15,6 +16,7 @@ from headrace.model.entities import (
     Entity,
     FieldInfo,
     GroupOffsets,
+    HostStatistic,
     PartitionOffsets,
     QueryInfo,
     SourceDescription,
@@ -25,6 +27,7 @@ from headrace.model.entities import (
     TopicOffsets,
 )
 from headrace.model.errors import HeadraceError, StatementError
+from headrace.model.moments import iso_moment
 from headrace.model.sources import Source, SourceKind
 from headrace.plan.language.catalog_view import alternatives
 from headrace.sql import ast
@@ -114,6 +117,9 @@ def describe(
         warnings += notices_of(queries)
     derived = {q.sink for q in catalog.readers(source.name) if q.creates_sink}
     writers = catalog.writers(source.name)
+    done = context.queries.statistics
+    statistics = done.of(source.topic) if extended else ()
+    failures = done.failures_of(source.topic) if extended else ()
     description = SourceDescription(
         name=source.name,
         window_type=source.window.type.value if source.window else None,
@@ -122,8 +128,8 @@ def describe(
         fields=FieldInfo.all_of(source.schema),
         type=source.kind.value,
         timestamp=source.timestamp.name if source.timestamp else "",
-        statistics=_statistics(context, topic) if extended else "",
-        error_stats="",
+        statistics=_figures(statistics, "last-message"),
+        error_stats=_figures(failures, "last-failed"),
         extended=extended,
         key_format=source.key.format,
         value_format=source.value.format,
@@ -131,8 +137,11 @@ def describe(
         partitions=topic.partitions if topic else 0,
         replication=topic.replication_factor if topic else 0,
         statement=source.statement,
-        query_offset_summaries=_offsets(context, writers) if extended else (),
+        query_offset_summaries=_offsets(context, writers) if extended and topic else (),
         source_constraints=tuple(sorted(derived)) if topic else (),
+        cluster_statistics=_by_host(context, statistics),
+        cluster_error_stats=_by_host(context, failures),
+        topic_records=_held(context, topic) if extended and topic else None,
     )
     return description, warnings
 
@@ -142,42 +151,48 @@ def _infos(context: StatementContext, records: Sequence[QueryRecord]) -> tuple[Q
     return tuple(query_info(context, q) for q in found if q is not None)
 
 
-def _statistics(context: StatementContext, topic: Topic | None) -> str:
-    if topic is None:
+# ---------------------------------------------------------------------------- statistics
+
+
+def _figures(statistics: Sequence[Statistic], last: str) -> str:
+    """The figures in one line, as ksqlDB lays them out."""
+    if not statistics:
         return ""
+    texts = [f"{s.name:>16}:{s.value:>10.{0 if s.value.is_integer() else 2}f}" for s in statistics]
+    at = iso_moment(max(s.timestamp for s in statistics))
+    return " ".join([*texts, f"{last:>16}: {at:>9}"])
+
+
+def _held(context: StatementContext, topic: Topic) -> int | None:
+    """The number of records in a topic; None if it is gone, or Kafka does not tell."""
     admin = context.env.admin
-    total = sum(admin.end_offsets(topic.name).values()) - sum(
-        admin.begin_offsets(topic.name).values()
-    )
-    return f"total-messages: {total:>9}"
+    try:
+        ends, begins = admin.end_offsets(topic.name), admin.begin_offsets(topic.name)
+    except HeadraceError:
+        return None
+    return sum(ends.values()) - sum(begins.values())
+
+
+def _by_host(
+    context: StatementContext, statistics: Sequence[Statistic]
+) -> tuple[HostStatistic, ...]:
+    host = context.queries.members.address if statistics else ""
+    return tuple(HostStatistic(s.name, host, s.value, s.timestamp) for s in statistics)
 
 
 # ------------------------------------------------------------------------------- offsets
 
 
 def _offsets(context: StatementContext, writers: Sequence[QueryRecord]) -> tuple[GroupOffsets, ...]:
-    """How far the queries that write the source have read."""
+    """How far the queries that write the source have read. What Kafka does not tell is left out."""
     found = (context.queries.persistent.get(q.id) for q in writers)
     return tuple(_group(context, query) for query in found if query is not None)
 
 
 def _group(context: StatementContext, query: PersistentQuery) -> GroupOffsets:
-    admin = context.env.admin
-    topics = []
-    for topic, read in sorted(_read_so_far(query).items()):
-        begin, end = admin.begin_offsets(topic), admin.end_offsets(topic)
-        partitions = (PartitionOffsets(p, begin[p], end[p], read.get(p, 0)) for p in sorted(begin))
-        topics.append(TopicOffsets(topic, tuple(partitions)))
-    return GroupOffsets(context.env.query_group(query.id), tuple(topics))
-
-
-def _read_so_far(query: PersistentQuery) -> dict[str, Mapping[int, int]]:
-    """By topic and partition, from the query's last micro-batch."""
-    progress = query.streaming.lastProgress if query.streaming is not None else None
-    read: dict[str, Mapping[int, int]] = {}
-    for source in progress["sources"] if progress else ():
-        offsets = source["endOffset"]
-        by_topic = json.loads(offsets) if isinstance(offsets, str) else offsets
-        for topic, partitions in (by_topic or {}).items():
-            read[topic] = {int(p): offset for p, offset in partitions.items()}
-    return read
+    lags = QueryLags(context.env, context.queries.members.runs_queries).of(query)
+    topics = tuple(
+        TopicOffsets(topic, tuple(PartitionOffsets(p, *lag) for p, lag in sorted(found.items())))
+        for topic, found in sorted(lags.items())
+    )
+    return GroupOffsets(context.env.query_group(query.id), topics)

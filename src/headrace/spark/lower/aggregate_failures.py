@@ -6,10 +6,10 @@ any (`$failed`); only then are its records read again, for their entries alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from headrace.plan import nodes as n
@@ -24,8 +24,8 @@ def log_failures(
     context: Context,
     read: Callable[[n.ReadSource, bool], DataFrame],
     target: SinkTarget,
-) -> None:
-    """Writes the entries of the records that `read` gives, and nothing else."""
+) -> Sequence[Row]:
+    """Writes the entries of the records that `read` gives, and nothing else; the sink's counts."""
     again = replace(context, read=read, native=None)
     rows = arguments(aggregate, lower_node(aggregate.input, again).rows, again)
     failed = rows.where(column(ERRORS).isNotNull())
@@ -36,4 +36,4 @@ def log_failures(
         F.lit(True).alias(DEAD),
         column(ERRORS).alias(LOG),
     )
-    write_to_kafka(entries, target).collect()
+    return write_to_kafka(entries, target).collect()

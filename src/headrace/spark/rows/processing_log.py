@@ -157,6 +157,12 @@ def dated(entry: str) -> str:
     return entry.replace('"time":null', f'"time":{int(time.time() * 1000)}', 1)
 
 
+def unread_topics(entry: str) -> list[str]:
+    """The topic of the record that an entry is about, if the entry says that it cannot be read."""
+    detail = json.loads(entry).get("message", {}).get("deserializationError")
+    return [] if detail is None else [detail["topic"]]
+
+
 def _logger(query: str, step: str) -> str:
     return f"processing.{query}.{step}"
 

@@ -23,7 +23,7 @@ _NOTHING = "-"
 
 
 class OffsetLog:
-    """Of a query that does not run."""
+    """Of a query that does not run, unless it is asked for a batch that is planned."""
 
     def __init__(self, spark: SparkSession, checkpoint: str) -> None:
         self._files = CheckpointFiles(spark, checkpoint)
@@ -36,7 +36,11 @@ class OffsetLog:
         several that read the same topic, the one that is least far counts."""
         if self.finished is None:
             return None
-        found = self._read(self.finished)
+        return self.end_of(self.finished)
+
+    def end_of(self, batch: int) -> dict[str, dict[int, int]] | None:
+        """Up to where a batch reads; None if that is not known."""
+        found = self._read(batch)
         if found is None:
             return None
         reached: dict[str, dict[int, int]] = {}

@@ -20,6 +20,7 @@ DIRECTORY = "headrace-package"
 # Comes with Spark itself.
 _SPARK = frozenset({"pyspark", "py4j"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"""\bextra\s*==\s*['"]([\w.-]+)['"]""")
 
 
 def write_package(file: Path, distributions: Iterable[str] = ()) -> None:
@@ -37,8 +38,9 @@ def write_package(file: Path, distributions: Iterable[str] = ()) -> None:
 
 
 def dependencies() -> list[str]:
-    """The distributions that Headrace requires, but for Spark."""
-    return [name for name in _requirements(distribution("headrace")) if name not in _SPARK]
+    """The distributions that Headrace's server requires, but for Spark."""
+    wanted = _requirements(distribution("headrace"), extra="server")
+    return [name for name in wanted if name not in _SPARK]
 
 
 def required(names: Iterable[str]) -> list[Distribution]:
@@ -70,12 +72,12 @@ def _installed(found: Distribution) -> Iterator[tuple[str, Path]]:
                 yield str(file), path
 
 
-def _requirements(found: Distribution) -> list[str]:
-    """The names of what it requires on any platform; not what only its extras require."""
+def _requirements(found: Distribution, extra: str = "") -> list[str]:
+    """The names of what it requires on any platform; of its extras, what this one requires."""
     names = []
     for line in found.requires or ():
-        name = _NAME.match(line)
-        if name and not re.search(r"\bextra\s*==", line):
+        name, of_extra = _NAME.match(line), _EXTRA.search(line)
+        if name and (of_extra is None or of_extra[1] == extra):
             names.append(_canonical(name[0]))
     return names
 

@@ -5,9 +5,11 @@ How many records a running task has read comes with its executor's heartbeats, e
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
@@ -15,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headrace.spark.internals.java_objects import java_context, java_query, jvm_of
 from headrace.spark.runtime.session import is_local
+from headrace.spark.sink.kafka import OBSERVED
 
 _RUN = re.compile(r"^runId = (\S+)$", re.MULTILINE)
 _TASK_THREAD = re.compile(
@@ -134,3 +137,48 @@ def has_begun(query: StreamingQuery) -> bool:
 def has_progressed(query: StreamingQuery) -> bool:
     """Whether it has read records, or looked in vain for some, since it started."""
     return java_query(query).lastProgress() is not None
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What Spark tells of a micro-batch: when it began, the offsets of the records that come next,
+    by topic and partition, and the sums that the program observes."""
+
+    at: str
+    reached: dict[str, dict[int, int]]
+    observed: dict[str, int]
+
+
+def reports_since(query: StreamingQuery, seen: str | None) -> list[BatchReport]:
+    """The batches that have finished since the one of that time; Spark keeps the last hundred."""
+    running = java_query(query)
+    last = running.lastProgress()
+    if last is None or str(last.timestamp()) == seen:
+        return []
+    reports: list[BatchReport] = []
+    updates = running.recentProgress()
+    for i in range(len(updates) - 1, -1, -1):
+        if seen is not None and str(updates[i].timestamp()) <= seen:
+            break
+        reports.append(_report(json.loads(updates[i].json())))
+    return reports[::-1]
+
+
+def reached_by(query: StreamingQuery) -> dict[str, dict[int, int]]:
+    """Where its last finished batch ended; empty if none has."""
+    last = java_query(query).lastProgress()
+    return {} if last is None else _report(json.loads(last.json())).reached
+
+
+def _report(progress: dict[str, Any]) -> BatchReport:
+    reached: dict[str, dict[int, int]] = {}
+    for source in progress["sources"]:
+        for topic, partitions in (source["endOffset"] or {}).items():
+            at = reached.setdefault(topic, {})
+            for partition, offset in partitions.items():
+                # Of several sources that read the same topic, the one that is least far counts.
+                at[int(partition)] = min(offset, at.get(int(partition), offset))
+    observed = progress.get("observedMetrics", {}).get(OBSERVED, {})
+    return BatchReport(
+        progress["timestamp"], reached, {name: sum_ or 0 for name, sum_ in observed.items()}
+    )

@@ -11,14 +11,17 @@ logged. Everything else that goes wrong fails the task, and Spark writes the bat
 from __future__ import annotations
 
 import atexit
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from headrace.kafka.records import EARLIEST
 from headrace.spark.rows.columns import DEAD, FAILED, KEY, LOG, RAW, TASK, TIME, VALUE
@@ -29,12 +32,15 @@ from headrace.spark.rows.processing_log import (
     dated,
     production_entry,
     shortened,
+    unread_topics,
 )
 from headrace.spark.sink import fencing
 from headrace.spark.sink.partitions import ANY, partitions_of
 from headrace.spark.sink.transactions import Place, Transaction
 
-WRITTEN_SCHEMA = "written bigint, failed bigint"
+WRITTEN_SCHEMA = "written bigint, failed bigint, unread array<bigint>"
+# Under which name Spark reports the counts of a micro-batch.
+OBSERVED = "headrace"
 
 # How long the entry of a refused record may take.
 LOG_SECONDS = 120.0
@@ -73,6 +79,7 @@ class SinkTarget:
     `transactions`, which is how they are named, each task of a micro-batch writes exactly once. The
     last `window_bytes` of a key are its window, which has no say in the choice of its partition.
     With `small_rows`, large rows fail the batch: for tables, where writing again changes nothing.
+    `sources` are the topics of which it is counted how many records could not be read.
     """
 
     query: str
@@ -83,17 +90,26 @@ class SinkTarget:
     transactions: str | None = None
     window_bytes: int = 0
     small_rows: bool = False
+    sources: tuple[str, ...] = ()
 
 
 def write_to_kafka(rows: DataFrame, target: SinkTarget) -> DataFrame:
-    """A DataFrame whose evaluation writes the rows; it yields counts, one row per task."""
+    """A DataFrame whose evaluation writes the rows; it yields counts, one row per task: of records
+    that were written, of rows that failed, and by source of records that could not be read."""
     return rows.mapInArrow(_writer(target), WRITTEN_SCHEMA)
+
+
+def observed(counts: DataFrame, target: SinkTarget) -> DataFrame:
+    """The same, with the sums in what Spark reports of each micro-batch (`BatchCounts`)."""
+    unread = F.col("unread")
+    sums = [F.sum(unread[i]).alias(f"unread{i}") for i in range(len(target.sources))]
+    return counts.observe(OBSERVED, F.sum("written").alias("written"), *sums)
 
 
 def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task: _Task | _TransactionalTask | None = None
-        count = failed = 0
+        written = failed = 0
         began = fencing.begin()
         try:
             for batch in batches:
@@ -107,16 +123,26 @@ def _writer(target: SinkTarget) -> Callable[[Iterator[pa.RecordBatch]], Iterator
                 if task is None:
                     task = _task(target, batch)
                 task.produce(batch)
-                count += batch.num_rows
+                written += _alive(batch)
             if task is not None:
                 task.finish()
         except BaseException:  # here, or in a step before this one
             if task is not None:
                 task.abort()
             raise
-        yield pa.RecordBatch.from_pydict({"written": [count], "failed": [failed]})
+        unread = [0 if task is None else task.unread[topic] for topic in target.sources]
+        counts = {"written": [written], "failed": [failed]}
+        yield pa.RecordBatch.from_pydict(
+            {**counts, "unread": pa.array([unread], pa.list_(pa.int64()))}
+        )
 
     return write
+
+
+def _alive(batch: pa.RecordBatch) -> int:
+    """The rows that are more than an entry of the log."""
+    dead = batch.column(DEAD) if DEAD in batch.schema.names else None
+    return int(batch.num_rows if dead is None else batch.num_rows - (pc.sum(dead).as_py() or 0))
 
 
 def _task(target: SinkTarget, first: pa.RecordBatch) -> _Task | _TransactionalTask:
@@ -147,6 +173,7 @@ class _Task:
         self._in_transaction = target.transactions is not None
         self._failure: KafkaError | None = None
         self._refused: list[_Refused] = []
+        self.unread: Counter[str] = Counter()
 
     def produce(self, batch: pa.RecordBatch) -> None:
         columns = {name: batch.column(name) for name in batch.schema.names}
@@ -255,6 +282,7 @@ class _Task:
         for text in texts:
             skipped = SkippedRecord.read(text)
             if skipped is None:
+                self.unread.update(unread_topics(text))
                 self._send_entry(dated(text))
             else:
                 self._send_skipped(skipped)
@@ -313,6 +341,7 @@ class _TransactionalTask:
     def __init__(self, target: SinkTarget, transaction: Transaction) -> None:
         self._transaction = transaction
         self._task = _Task(target, transaction.producer)
+        self.unread = self._task.unread
 
     def produce(self, batch: pa.RecordBatch) -> None:
         if not self._transaction.done:

@@ -105,11 +105,13 @@ class _Task:
 
 @dataclass(frozen=True)
 class PackedRows:
-    """The rows of one evaluation; `size` in bytes, of which few are in memory."""
+    """The rows of one evaluation; `size` in bytes, of which few are in memory. `token` says where
+    to go on after them, if anybody wants to know."""
 
     size: int
     _parts: tuple[tuple[bytes | None, str | None], ...]
     _directory: str | None
+    token: str | None = None
 
     @staticmethod
     def of(packed: DataFrame, directory: str | None) -> PackedRows:

@@ -30,11 +30,10 @@ function sourceOf(description) {
     mark: field.type === "KEY" ? (description.type === "TABLE" ? "PRIMARY KEY" : "KEY")
       : field.type === "HEADER" ? (field.headerKey ? `HEADER('${field.headerKey}')` : "HEADERS") : "",
   }));
-  const total = /total-messages:\s*(\d+)/.exec(description.statistics || "");
   return {
     name: description.name, type: description.type, topic: description.topic,
     format: description.valueFormat, partitions: description.partitions, columns,
-    statement: description.statement, total: total ? Number(total[1]) : null,
+    statement: description.statement, total: description.topicRecords ?? null,
     readers: description.readQueries.map((query) => query.id),
     writers: description.writeQueries.map((query) => query.id),
     offsets: description.queryOffsetSummaries || [],
