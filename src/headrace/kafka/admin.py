@@ -206,6 +206,12 @@ class TopicAdmin:
         """By partition, the offset that the next record will get."""
         return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def offsets_at(self, name: str, time_ms: int) -> dict[int, int]:
+        """By partition, the offset of the first record from that time on, else of the next."""
+        found = self._offsets(name, OffsetSpec.for_timestamp(time_ms))
+        ends = self.end_offsets(name)
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
     def id(self, name: str) -> str:
         """What tells a topic from another one that had its name before."""
         return str(self._describe(name).topic_id)
@@ -217,12 +223,24 @@ class TopicAdmin:
 
     def group_offsets(self, group: str) -> list[int]:
         """The offsets that a consumer group has committed, of all partitions."""
+        return [
+            offset
+            for by_partition in self.committed(group).values()
+            for offset in by_partition.values()
+        ]
+
+    def committed(self, group: str) -> dict[str, dict[int, int]]:
+        """The offsets that a consumer group has committed, by topic and partition."""
         request = [ConsumerGroupTopicPartitions(group)]
         found = self._finish(
             group,
             lambda: self._client.list_consumer_group_offsets(request, require_stable=True)[group],
         )
-        return [p.offset for p in found.topic_partitions or () if p.offset >= 0]
+        offsets: dict[str, dict[int, int]] = {}
+        for place in found.topic_partitions or ():
+            if place.offset >= 0:
+                offsets.setdefault(place.topic, {})[place.partition] = place.offset
+        return offsets
 
     def readers(self) -> dict[str, dict[str, int]]:
         """By topic, the consumer groups that read it, and how many consumers each has there."""

@@ -17,9 +17,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from headrace.engine.environment import Environment
 from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
-from headrace.engine.queries.program import answer_program, starting_offsets
+from headrace.engine.queries.program import answer_program
 from headrace.engine.queries.row_buffer import RowBuffer
 from headrace.engine.queries.start_slots import StartSlots
+from headrace.engine.queries.starting_offsets import starting_offsets
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
