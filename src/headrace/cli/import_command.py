@@ -11,7 +11,7 @@ from headrace.cli.commands import FAILED, OK
 from headrace.cli.connections import Connections, add_kafka, client_of
 from headrace.cli.extensions import add_extensions, use_extensions
 from headrace.cli.output import Output
-from headrace.client import Client
+from headrace.client import Client, ConnectionFailed
 from headrace.importing.applying import apply
 from headrace.importing.assessment import (
     Assessment,
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         around = Surroundings(
             TopicAdmin(connections.kafka) if connections.kafka is not None else None,
             connections.registry,
-            Existing() if args.dry_run else existing_at(server),
+            _existing(server, output, dry_run=args.dry_run),
         )
         assessment = assess(history, wishes, around)
         for line in report(assessment, texts=args.show_statements):
@@ -113,6 +113,17 @@ def run(args: argparse.Namespace) -> int:
             return FAILED if assessment.of(Verdict.CANNOT) else OK
         _check(args, assessment, wishes, around)
         return _send(server, assessment, output)
+
+
+def _existing(server: Client, output: Output, *, dry_run: bool) -> Existing:
+    """What the server has; a dry run goes without it."""
+    try:
+        return existing_at(server)
+    except ConnectionFailed as error:
+        if not dry_run:
+            raise
+        output.line(f"{error} What it has already is not considered here.")
+        return Existing()
 
 
 def _default_start(suffix: str) -> Start:

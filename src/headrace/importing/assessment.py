@@ -367,11 +367,11 @@ class _Assessor:
 
     def _source_is_there(self, draft: _Draft) -> bool:
         name, existing = draft.step.name, self._around.existing
+        if name == PROCESSING_LOG:
+            draft.remarks.append("Headrace keeps a processing log of its own.")
+            return True
         if name not in existing.sources:
             return False
-        if name == PROCESSING_LOG:
-            draft.remarks.append("The server has a processing log of its own.")
-            return True
         known = existing.sources[name]
         if isinstance(draft.statement, ast.AlterSource):
             done = [s.statement for s in self._chains[name]]

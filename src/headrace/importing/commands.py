@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.importing.recorded import Recorded, Unreadable, consumer_group
+from headrace.model.errors import ParseError
+from headrace.model.sources import SourceKind
+from headrace.sql import ast
+from headrace.sql.parser import parse_statement
 
 # The newest version of a command whose meaning is known.
 NEWEST = 18
 _UNWRAPPED = frozenset({"UNWRAP_SINGLES", "UNWRAP_SINGLE_VALUES"})
-_PREFIXES = {"stream": "CSAS", "table": "CTAS"}
+_PREFIXES = {SourceKind.STREAM: "CSAS", SourceKind.TABLE: "CTAS"}
 
 
 def read_command(
@@ -48,7 +52,7 @@ def read_command(
         return Unreadable(place, "It is not a command of ksqlDB: it has no statement.")
     plan = _object(body.get("plan"))
     made, query = _object(plan.get("ddlCommand")), _object(plan.get("queryPlan"))
-    query_id = query.get("queryId") or (None if plan else _assumed_id(id_, offset))
+    query_id = query.get("queryId") or (None if plan else _assumed_id(statement, offset))
     return Recorded(
         statement,
         place,
@@ -72,13 +76,18 @@ def _object(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _assumed_id(command_id: str, offset: int) -> str | None:
+def _assumed_id(text: str, offset: int) -> str | None:
     """The id of the query of a command without a plan, as ksqlDB made them then."""
-    kind, _, rest = command_id.partition("/")
-    name, _, action = rest.rpartition("/")
-    if kind not in _PREFIXES or action != "create":
+    try:
+        statement = parse_statement(text)
+    except ParseError:
         return None
-    return f"{_PREFIXES[kind]}_{name.strip('`')}_{offset}"
+    match statement:
+        case ast.InsertInto():
+            return f"InsertQuery_{offset}"
+        case ast.CreateAsSelect(name=name, source_kind=kind):
+            return f"{_PREFIXES[kind]}_{name}_{offset}"
+    return None
 
 
 def _wrapped(formats: Mapping[str, Any]) -> bool | None:

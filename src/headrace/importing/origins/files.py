@@ -23,13 +23,15 @@ def read_files(
     """The statements of all files, in order; `variables` are defined before the first."""
     session = _Session(dict(variables or {}))
     entries: list[Entry] = []
+    has_run = False
     for path in paths:
         text = _text(path)
         if text.lstrip().startswith('"'):
+            has_run = True
             entries += _backup(path, text, service_id)
         else:
             entries += session.statements(path, text)
-    return History(", ".join(map(str, paths)), tuple(entries), has_run=False)
+    return History(", ".join(map(str, paths)), tuple(entries), has_run)
 
 
 def _text(path: Path) -> str:
