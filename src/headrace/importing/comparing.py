@@ -21,6 +21,7 @@ from headrace.kafka.records import Record, RecordReader
 from headrace.registry.client import RegistryClient
 
 SHOWN = 10
+_DIGITS = 40
 # What a key or value says, in a form that is the same if they say the same.
 Meaning = bytes | None
 Meanings = Callable[[bytes | None], Meaning]
@@ -160,13 +161,19 @@ def _canonical(value: object) -> str:
     """JSON with numbers by their value and fields in the order of their names."""
     match value:
         case Decimal():
-            return str(value.normalize())
+            return _number(value)
         case dict():
             members = (f"{json.dumps(k)}:{_canonical(v)}" for k, v in sorted(value.items()))
             return "{" + ",".join(members) + "}"
         case list():
             return "[" + ",".join(map(_canonical, value)) + "]"
     return json.dumps(value)
+
+
+def _number(value: Decimal) -> str:
+    """The same for the same value; without an exponent, unless it would be endless."""
+    plain = value.normalize()
+    return format(plain, "f") if -_DIGITS < plain.adjusted() < _DIGITS else str(plain)
 
 
 def _text(meaning: Meaning) -> str:
