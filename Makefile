@@ -94,7 +94,7 @@ part/faults:
 
 # These have no Spark at all.
 part/sparkless:
-	@$(HEAVY) run $(addprefix tests/,cli plan kafka registry)
+	@$(HEAVY) run $(addprefix tests/,cli plan kafka registry importing)
 
 part/%:
 	@$(HEAVY) run $*

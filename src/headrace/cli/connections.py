@@ -23,8 +23,7 @@ def add_kafka(parser: argparse.ArgumentParser, why: str) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="a server's properties file: where Kafka and the schema registry are, and the "
-        "security of both",
+        help="a server's properties: Kafka, schema registry, security",
     )
 
 

@@ -15,7 +15,7 @@ def add_extensions(parser: argparse.ArgumentParser) -> None:
         "--extensions",
         type=Path,
         metavar="DIR",
-        help="Python files with your own functions, as the server's ksql.extension.dir has them",
+        help="your own functions: the server's ksql.extension.dir",
     )
 
 

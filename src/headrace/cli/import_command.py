@@ -12,6 +12,7 @@ from headrace.cli.connections import Connections, add_kafka, client_of
 from headrace.cli.extensions import add_extensions, use_extensions
 from headrace.cli.output import Output
 from headrace.client import Client, ConnectionFailed
+from headrace.importing.active_groups import active_groups
 from headrace.importing.applying import apply
 from headrace.importing.assessment import (
     Assessment,
@@ -26,7 +27,6 @@ from headrace.importing.origins.files import read_files
 from headrace.importing.origins.ksqldb_server import read_server
 from headrace.importing.recorded import DEFAULT_SERVICE, History
 from headrace.importing.report import report
-from headrace.importing.running import running_groups
 from headrace.importing.starts import Start
 from headrace.kafka.admin import TopicAdmin
 from headrace.model.errors import HeadraceError
@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "origin",
         nargs="*",
         metavar="URL|FILE",
-        help="a running ksqlDB, or files of statements (or ksqlDB's backups of its command topic)",
+        help="a running ksqlDB, or files: statements, or a backup of its commands",
     )
     parser.add_argument(
         "--command-topic", action="store_true", help="read the command topic of a ksqlDB"
@@ -52,15 +52,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help=f"ksql.service.id of that ksqlDB (default: {DEFAULT_SERVICE})",
     )
-    add_kafka(parser, "the Kafka that ksqlDB runs on, for its command topic and its offsets")
+    add_kafka(parser, "the Kafka that ksqlDB runs on")
     parser.add_argument(
         "--to",
         default=os.environ.get("HEADRACE_SERVER", "http://localhost:8088"),
         metavar="URL",
-        help="the Headrace server (default: $HEADRACE_SERVER, or http://localhost:8088)",
+        help="the server (default: $HEADRACE_SERVER, or port 8088)",
     )
-    parser.add_argument("--user", help="for that server; the password is $HEADRACE_PASSWORD")
-    parser.add_argument("--from-user", help="for ksqlDB; the password is $KSQLDB_PASSWORD")
+    parser.add_argument("--user", help="of that server; $HEADRACE_PASSWORD")
+    parser.add_argument("--from-user", metavar="USER", help="of ksqlDB; $KSQLDB_PASSWORD")
     parser.add_argument(
         "--dry-run", action="store_true", help="print the report; send nothing to the server"
     )
@@ -71,25 +71,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--suffix",
         default="",
         metavar="TEXT",
-        help="run beside ksqlDB: put this behind the names of all topics that queries write",
+        help="run beside ksqlDB: write to topics with this suffix",
     )
     parser.add_argument(
         "--start",
         type=Start,
         choices=list(Start),
-        metavar="committed|earliest|latest",
-        help="where queries begin (default: where ksqlDB had got to; with --suffix: earliest)",
+        metavar="WHERE",
+        help="queries begin: committed (by ksqlDB), earliest or latest",
     )
-    parser.add_argument(
-        "--leave-out", action="store_true", help="import the rest where something cannot move"
-    )
+    parser.add_argument("--leave-out", action="store_true", help="leave out what cannot move")
     parser.add_argument(
         "--while-running",
         action="store_true",
-        help="import although ksqlDB's queries still run and write to the same topics",
+        help="although ksqlDB runs and writes to the same topics",
     )
     add_extensions(parser)
-    add_pairs(parser, "-d", "--define", help="define a variable, as DEFINE does in a file")
+    add_pairs(parser, "-d", "--define", help="define a variable")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -172,7 +170,7 @@ def _check(
                 "--kafka HOST:PORT, or by --start where they begin instead."
             )
         return
-    running = running_groups(around.admin, [i.group for i in moving if i.group is not None])
+    running = active_groups(around.admin, [i.group for i in moving if i.group is not None])
     if running and not args.while_running:
         raise HeadraceError(
             f"Nothing was sent: ksqlDB still runs {len(running)} of these queries "

@@ -32,7 +32,7 @@ def apply(client: Client, items: Sequence[Item]) -> list[str]:
         raise HeadraceError(f"{error} What it has taken counts. {_AGAIN}") from None
     except ClientError as error:
         raise HeadraceError(f"The server refused the import: {error}") from None
-    return [_told(item, answer) for item, answer in zip(items, answers, strict=False)]
+    return [_answer_text(item, answer) for item, answer in zip(items, answers, strict=False)]
 
 
 def script(items: Sequence[Item]) -> str:
@@ -59,5 +59,5 @@ def _pause(client: Client, items: Sequence[Item], answers: Sequence[Json]) -> No
             client.execute(f"PAUSE {query_id};")
 
 
-def _told(item: Item, answer: Json) -> str:
+def _answer_text(item: Item, answer: Json) -> str:
     return f"{item.title}: {answer['commandStatus']['message']}"

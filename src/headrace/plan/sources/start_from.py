@@ -73,10 +73,10 @@ def parse_start_from(text: str) -> StartFrom:
 
 def start_from_text(topics: Mapping[str, Place]) -> str:
     """START_FROM as a statement has it."""
-    return json.dumps({topic: _told(place) for topic, place in topics.items()})
+    return json.dumps({topic: _place_json(place) for topic, place in topics.items()})
 
 
-def _told(place: Place) -> object:
+def _place_json(place: Place) -> object:
     if isinstance(place, Edge):
         return place.value
     if isinstance(place, int):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from headrace.kafka.admin import TopicAdmin
 
 
-def running_groups(admin: TopicAdmin, groups: Iterable[str]) -> list[str]:
+def active_groups(admin: TopicAdmin, groups: Iterable[str]) -> list[str]:
     """Those of the consumer groups that have members now."""
     wanted = set(groups)
     reading = {group for by_group in admin.readers().values() for group in by_group}
