@@ -319,7 +319,7 @@ class _Assessor:
         if start is not Start.COMMITTED:
             draft.settings[RESET] = start.value
             draft.remarks.append(f"Its query reads from {start.value}.")
-        elif self._around.admin is None:
+        elif self._around.admin is None or recorded.group is None:
             built = [topic for topic, rebuilt in rebuilt_topics(node).items() if rebuilt]
             if built:
                 topics = ", ".join(f"'{topic}'" for topic in built)

@@ -35,7 +35,7 @@ from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopi
 
 T = TypeVar("T")
 
-# What a broker answers while a partition gets its leader.
+# What a broker answers while a partition gets its leader, or a consumer group its coordinator.
 RETRIABLE = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -43,6 +43,9 @@ RETRIABLE = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.NOT_CONTROLLER,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
     }
 )
 
