@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections.abc import Callable
 
 from headrace.kafka.admin import TopicAdmin, TopicSpec
@@ -12,7 +13,9 @@ from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import NewRecord, RecordWriter
 from recorded_ksqldb import RecordedKsqlDb
 
-T = 1_767_268_800_000
+# Yesterday's midnight: no topic's retention is over by now.
+DAY = 86_400_000
+T = (int(time.time() * 1000) // DAY - 1) * DAY
 MINUTE = 60_000
 # Topics that its queries write, and the first of them that are tables'.
 TABLES = ("SPENDING", "CLICKS_PER_MINUTE", "PRICED")

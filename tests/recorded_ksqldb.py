@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from headrace.kafka.admin import TopicAdmin, TopicSpec
 from headrace.kafka.client import KafkaConnection
@@ -140,9 +140,7 @@ class RecordedKsqlDb:
         self, kafka: KafkaConnection, query_id: str, offsets: Mapping[str, Mapping[int, int]]
     ) -> None:
         """How far a query has got: what its consumer group has committed."""
-        consumer = Consumer(
-            {"bootstrap.servers": kafka.bootstrap_servers, "group.id": self.group(query_id)}
-        )
+        consumer = kafka.consumer(group_id=self.group(query_id))
         places = [TopicPartition(t, p, o) for t, by in offsets.items() for p, o in by.items()]
         consumer.commit(offsets=places, asynchronous=False)
         consumer.close()

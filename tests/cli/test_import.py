@@ -111,6 +111,20 @@ def test_what_was_begun_is_finished(headrace, service):
     assert len(service.log.commands) == 6
 
 
+def test_in_pieces(headrace, service):
+    """What was imported before can be read; how its single values lie is said, not assumed."""
+    bare = "CREATE STREAM b (v INT) WITH (kafka_topic='one', value_format='JSON', {}=false);"
+    for name in ("wrap_single_value", "wrap_single_values"):
+        text = bare.format(name).replace("STREAM b", f"STREAM {name[-5:]}")
+        assert headrace("import", text, "--start", "earliest")[0] == 0
+    for source in ("value", "alues"):
+        text = f"CREATE STREAM of_{source} AS SELECT v FROM {source} EMIT CHANGES;"
+        code, out, err = headrace("import", text, "--start", "earliest")
+        assert code == 0, out + err
+    (catalog,) = service.settled()
+    assert [catalog.source(f"OF_{s}").value.wrap for s in ("VALUE", "ALUES")] == [True, True]
+
+
 def test_nothing_is_sent_if_something_cannot_move(headrace, service):
     text = SCRIPT + "CREATE STREAM g AS SELECT GEO(n) FROM orders;"
     code, _, err = headrace("import", text, "--start", "earliest")

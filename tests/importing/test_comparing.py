@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headrace.importing.comparing import TopicComparer, meanings
+from headrace.importing.comparing import TopicComparer, meanings, shown_text
 from headrace.kafka.admin import TopicAdmin, TopicSpec
 from headrace.kafka.client import KafkaConnection
 from headrace.kafka.records import NewRecord, RecordWriter
@@ -47,6 +47,14 @@ def test_numbers_of_any_size_are_compared() -> None:
     meaning = meanings(None)
     assert meaning(b"1e999999") != meaning(b"1e999998")
     assert len(meaning(b"1e999999") or b"") < 20
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [(None, "null"), ("ä 1".encode(), "ä 1"), (b"u\x00\xff\n", "u\\x00\\xff\\x0a")],
+)
+def test_keys_are_shown_on_one_line(key: bytes | None, shown: str) -> None:
+    assert shown_text(key) == shown
 
 
 @pytest.mark.heavy

@@ -6,7 +6,7 @@ import time
 import uuid
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from headrace.kafka.admin import Topic, TopicAdmin, TopicSpec
 from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopicError
@@ -70,8 +70,7 @@ def test_offsets_by_time_and_by_consumer_group(
     assert admin.offsets_at(name, 9000) == {0: 3, 1: 1, 2: 0}
 
     assert admin.committed(group) == {}
-    settings = {"bootstrap.servers": kafka.bootstrap_servers, "group.id": group}
-    consumer = Consumer(settings)
+    consumer = kafka.consumer(group_id=group)
     consumer.commit(
         offsets=[TopicPartition(name, 0, 2), TopicPartition(name, 1, 1)], asynchronous=False
     )

@@ -4,6 +4,7 @@ cannot move and why. All are assessed, on the planner of the server, before the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,7 +18,7 @@ from headrace.importing.missing_functions import (
     guessed,
     missing_functions,
 )
-from headrace.importing.net_state import NetState, Step, read_by
+from headrace.importing.net_state import NetState, Step, ordered, read_by
 from headrace.importing.planning import Facts, Rehearsal
 from headrace.importing.recorded import PROCESSING_LOG, History, Recorded
 from headrace.importing.settings import RESET, WRAP_VALUES, moved_settings
@@ -160,6 +161,7 @@ class _Assessor:
         self._outputs = _outputs(net)
         self._moved = {t: t + wishes.suffix for t in self._outputs} if wishes.suffix else {}
         self._committed: dict[str, Committed] = {}
+        self._foreign = self._known_at_the_server()
 
     def item(self, step: Step) -> Item:
         moved = moved_settings(step.recorded)
@@ -185,6 +187,22 @@ class _Assessor:
         if step.gives is not None:
             self._failed[step.gives] = _title(step)
         return Item(step.recorded.place, _title(step), Verdict.CANNOT, (reason,))
+
+    def _known_at_the_server(self) -> frozenset[str]:
+        """Puts the server's other sources into the catalog: the import may read them. How their
+        single values lie is not known."""
+        others = [
+            Step(Recorded(format_statement(statement), name), statement)
+            for name, statement in self._around.existing.sources.items()
+            if statement is not None and name not in self._chains
+        ]
+        planned = set()
+        for step in ordered(others):
+            with suppress(HeadraceError):  # whoever reads it is told that it is not there
+                settings = moved_settings(step.recorded).values
+                self._rehearsal.accept(self._rehearsal.plan(step.statement, settings))
+                planned.add(f"source {step.name}")
+        return frozenset(planned)
 
     # ------------------------------------------------------------------------- one statement
 
@@ -296,7 +314,7 @@ class _Assessor:
             return
         recorded = draft.step.recorded.wrapped
         meant = recorded if recorded is not None else draft.settings[WRAP_VALUES] == "true"
-        if source.value.wrap != meant:
+        if source.value.wrap != meant or draft.step.needs & self._foreign:
             draft.say(WRAP, ast.BooleanLiteral(meant))
             form = "a record with one field" if meant else "bare"
             draft.remarks.append(f"Its single value stays {form}, as ksqlDB has it.")

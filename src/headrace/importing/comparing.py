@@ -77,7 +77,7 @@ class TopicComparer:
             (len(first.by_key), len(second.by_key)),
             len(keys),
             tuple(
-                Difference(_text(key), told[0].get(key, ()), told[1].get(key, ()))
+                Difference(shown_text(key), told[0].get(key, ()), told[1].get(key, ()))
                 for key in keys[:SHOWN]
             ),
         )
@@ -130,7 +130,7 @@ class _Topic:
 
     def _shown(self, record: Record) -> str:
         time = self._time(record)
-        value = _text(self.meaning(record.value))
+        value = shown_text(self.meaning(record.value))
         return value if time is None else f"{value} at {time}"
 
     def _time(self, record: Record) -> int | None:
@@ -176,7 +176,8 @@ def _number(value: Decimal) -> str:
     return format(plain, "f") if -_DIGITS < plain.adjusted() < _DIGITS else str(plain)
 
 
-def _text(meaning: Meaning) -> str:
+def shown_text(meaning: Meaning) -> str:
     if meaning is None:
         return "null"
-    return meaning.decode("utf-8", "backslashreplace")
+    text = meaning.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

@@ -105,9 +105,7 @@ class NetState:
                 state.unreadable.append(entry)
             else:
                 state.take(entry)
-        return NetState(
-            tuple(_ordered(state.steps)), tuple(state.unreadable), tuple(state.left_out)
-        )
+        return NetState(tuple(ordered(state.steps)), tuple(state.unreadable), tuple(state.left_out))
 
 
 class _State:
@@ -224,7 +222,7 @@ def _why_left_out(statement: ast.Statement) -> str:
     return "it only asks"
 
 
-def _ordered(steps: Iterable[Step]) -> Iterator[Step]:
+def ordered(steps: Iterable[Step]) -> Iterator[Step]:
     """The steps in their order, each after those that give what it needs."""
     waiting = list(steps)
     given = {step.gives for step in waiting}
