@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from fake_ksqldb import ANSWERS, ends_at, ksqldb
 from fake_server import running
 from headrace.cli.main import main
 from headrace.kafka.admin import Topic
@@ -36,10 +39,13 @@ def headrace(tmp_path, capsys, service):
     with running(service.engines[0]) as (_, url):
 
         def run(command, text, *arguments):
-            script = tmp_path / "shop.sql"
-            script.write_text(text)
+            """`text` is a script's, or the address of a ksqlDB."""
+            origin = text
+            if not text.startswith("http:"):
+                origin = str(tmp_path / "shop.sql")
+                Path(origin).write_text(text)
             target = ("--to", url) if command == "import" else ()
-            code = main([command, str(script), *target, *arguments])
+            code = main([command, origin, *target, *arguments])
             told = capsys.readouterr()
             return code, told.out, told.err
 
@@ -149,6 +155,29 @@ def test_another_stream_of_that_name(headrace, service):
     code, out, _ = headrace("import", SCRIPT, "--start", "earliest")
     assert code == 1 and "The server has another ONE: CREATE STREAM ONE (W INTEGER)" in out
     assert len(service.log.commands) == 1
+
+
+def test_a_running_ksqldb(headrace, service):
+    with ksqldb(ANSWERS.__getitem__) as client:
+        code, _, err = headrace("import", client.url, "--leave-out")
+        assert code == 1 and "Say --kafka HOST:PORT, or by --start where they begin" in err
+        code, out, err = headrace("import", client.url, "--leave-out", "--start", "earliest")
+        assert code == 0, out + err
+        assert "Sending 5 statements" in out
+        code, out, _ = headrace("import", client.url, "--leave-out", "--start", "earliest")
+        assert code == 0 and "the server has it all" in out
+    (catalog,) = service.settled()
+    assert sorted(s.name for s in catalog.sources()) == ["OLD", "ORDERS", "SUMS"]
+    assert len(catalog.queries) == 2
+    paused = [c.statement for c in service.log.commands if c.id.startswith("pause/")]
+    assert [text.rpartition("_")[0] for text in paused] == ["PAUSE CTAS_SUMS"]
+
+
+def test_a_ksqldb_that_ends_in_the_middle_leaves_nothing_behind(headrace, service):
+    with ksqldb(ends_at("SHOW QUERIES EXTENDED;")) as client:
+        code, _, err = headrace("import", client.url, "--leave-out", "--start", "earliest")
+    assert code == 1 and "could not be read to the end, so that nothing was imported" in err
+    assert service.log.commands == []
 
 
 def test_a_dry_run_sends_nothing(headrace, service):

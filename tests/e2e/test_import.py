@@ -107,6 +107,15 @@ def test_queries_go_on_where_ksqldb_had_got_to(headrace, scene, server):
     db.commit(scene.kafka, total, {"cut_orders": {0: 10, 1: 10}})
     importing = ("import", "--command-topic", "--service-id", "cut_", "--to", server.url)
 
+    # While ksqlDB runs, both would write to the same topics.
+    ksqldb = scene.kafka.consumer(group_id=db.group(copy))
+    ksqldb.subscribe(["cut_orders"])
+    scene.wait(lambda: ksqldb.poll(0.1) and scene.admin.members(db.group(copy)), bool)
+    code, _, err = headrace(*importing)
+    assert code == 1 and "Nothing was sent: ksqlDB still runs 1 of these queries" in err
+    ksqldb.close()
+    scene.wait(lambda: scene.admin.members(db.group(copy)), lambda members: members == 0)
+
     code, out, err = headrace(*importing)
     assert code == 0, out + err
     assert 'Its query begins at {"cut_orders": {"0": 7, "1": 9}}.' in out

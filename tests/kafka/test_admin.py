@@ -78,6 +78,15 @@ def test_offsets_by_time_and_by_consumer_group(
     assert admin.committed(group) == {name: {0: 2, 1: 1}}
     assert sorted(admin.group_offsets(group)) == [1, 2]
 
+    assert admin.members(group) == 0
+    member = kafka.consumer(group_id=group)
+    member.subscribe([name])
+    deadline = time.monotonic() + 30
+    while not admin.members(group):
+        assert time.monotonic() < deadline
+        member.poll(0.1)
+    member.close()
+
 
 def test_a_deleted_topic_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka acknowledges a deletion before every broker knows of it."""

@@ -12,7 +12,6 @@ from headrace.cli.connections import Connections, add_kafka, client_of
 from headrace.cli.extensions import add_extensions, use_extensions
 from headrace.cli.output import Output
 from headrace.client import Client, ConnectionFailed
-from headrace.importing.active_groups import active_groups
 from headrace.importing.applying import apply
 from headrace.importing.assessment import (
     Assessment,
@@ -170,7 +169,8 @@ def _check(
                 "--kafka HOST:PORT, or by --start where they begin instead."
             )
         return
-    running = active_groups(around.admin, [i.group for i in moving if i.group is not None])
+    groups = dict.fromkeys(i.group for i in moving if i.group is not None)
+    running = [group for group in groups if around.admin.members(group)]
     if running and not args.while_running:
         raise HeadraceError(
             f"Nothing was sent: ksqlDB still runs {len(running)} of these queries "

@@ -256,6 +256,10 @@ class TopicAdmin:
                     by_group[group] = by_group.get(group, 0) + 1
         return readers
 
+    def members(self, group: str) -> int:
+        """How many consumers a group has now."""
+        return len(self._finish(group, partial(self._describe_group, group)).members)
+
     def _describe_group(self, name: str) -> Future[ConsumerGroupDescription]:
         found: Future[ConsumerGroupDescription] = self._client.describe_consumer_groups([name])[
             name
