@@ -27,6 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     kind.add_argument("--stream", action="store_true", help="compare all records")
     parser.add_argument(
+        "--any-order",
+        action="store_true",
+        help="the order of a key's records does not count: several queries write them",
+    )
+    parser.add_argument(
         "--timestamps", action="store_true", help="the records' times must be the same, too"
     )
     parser.add_argument(
@@ -44,7 +49,9 @@ def run(args: argparse.Namespace) -> int:
     if connections.kafka is None:
         raise HeadraceError("Say where the topics are: --kafka HOST:PORT.")
     as_table = True if args.table else False if args.stream else None
-    comparer = TopicComparer(connections.kafka, connections.registry, as_table, args.timestamps)
+    comparer = TopicComparer(
+        connections.kafka, connections.registry, as_table, args.timestamps, args.any_order
+    )
     deadline = time.monotonic() + args.wait
     while True:
         found = comparer.compare(args.left, args.right)

@@ -9,7 +9,7 @@ others by their bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import blake2b
@@ -55,12 +55,14 @@ class Comparison:
 @dataclass(frozen=True)
 class TopicComparer:
     """Compares topics of one Kafka. Unless `as_table` says, the first topic's cleanup policy does.
-    `timestamps`: the times of records count, too."""
+    `timestamps`: the times of records count, too. `any_order`: the order of a key's records does
+    not, as where several queries write."""
 
     connection: KafkaConnection
     registry: RegistryClient | None = None
     as_table: bool | None = None
     timestamps: bool = False
+    any_order: bool = False
 
     def compare(self, left: str, right: str) -> Comparison:
         admin, meaning = TopicAdmin(self.connection), meanings(self.registry)
@@ -69,7 +71,11 @@ class TopicComparer:
             as_table = "compact" in admin.configs(left).get("cleanup.policy", "")
         topics = [_Topic(self, admin, meaning, name, as_table) for name in (left, right)]
         first, second = (topic.content() for topic in topics)
-        keys = [key for key in {**first.by_key, **second.by_key} if not _same(key, first, second)]
+        keys = [
+            key
+            for key in {**first.by_key, **second.by_key}
+            if not self._same(key, first.by_key.get(key, []), second.by_key.get(key, []))
+        ]
         told = [topic.texts(keys[:SHOWN]) for topic in topics] if keys else [{}, {}]
         return Comparison(
             as_table,
@@ -82,6 +88,9 @@ class TopicComparer:
             ),
         )
 
+    def _same(self, key: Meaning, left: Sequence[bytes], right: Sequence[bytes]) -> bool:
+        return sorted(left) == sorted(right) if self.any_order or key is None else left == right
+
 
 @dataclass
 class _Content:
@@ -89,11 +98,6 @@ class _Content:
 
     records: int = 0
     by_key: Records = field(default_factory=dict)
-
-
-def _same(key: Meaning, left: _Content, right: _Content) -> bool:
-    here, there = left.by_key.get(key, []), right.by_key.get(key, [])
-    return sorted(here) == sorted(there) if key is None else here == there
 
 
 @dataclass(frozen=True)
