@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from headrace.importing.recorded import Recorded
 from headrace.model.errors import HeadraceError
 from headrace.model.settings import SETTINGS, Settings, canonical, check_editable
+from headrace.plan.sources.wrapping import WRAP_SETTINGS
 
 RESET = "ksql.streams.auto.offset.reset"
-WRAP_VALUES = "ksql.persistence.wrap.single.values"
-WRAP_KEYS = "ksql.persistence.wrap.single.keys"
-
-# Of ksqlDB's server settings, those that change what a statement means, and ksqlDB's defaults
-# where they are not ours: it wraps single values, and never single keys.
-_MEANING: Mapping[str, str | None] = {
-    RESET: "latest",
-    WRAP_VALUES: "true",
-    WRAP_KEYS: "false",
-    "processing.guarantee": None,
-    "ksql.streams.cache.max.bytes.buffering": None,
-    "ksql.persistence.default.format.key": None,
-    "ksql.persistence.default.format.value": None,
-    "ksql.output.topic.name.prefix": None,
-    "ksql.cast.strings.preserve.nulls": None,
-    "ksql.functions.collect_list.limit": None,
-    "ksql.functions.collect_set.limit": None,
-}
+WRAP_VALUES = WRAP_SETTINGS["value"]
+# What ksqlDB does where nothing is set: it wraps single values, and never single keys.
+_DEFAULTS = {RESET: "latest", WRAP_VALUES: "true", WRAP_SETTINGS["key"]: "false"}
 _STREAMS = "ksql.streams."
 
 
@@ -40,8 +27,7 @@ class MovedSettings:
 
 
 def moved_settings(recorded: Recorded) -> MovedSettings:
-    values = {name: default for name, default in _MEANING.items() if default is not None}
-    values |= dict(_server(recorded.server))
+    values = _DEFAULTS | dict(_server(recorded.server))
     notes: list[str] = []
     for name, value in recorded.session.items():
         if value is None:
@@ -58,16 +44,14 @@ def moved_settings(recorded: Recorded) -> MovedSettings:
 
 
 def _server(given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Of the server's settings, those that statements may be given and that are not ours anyway."""
     for name, value in given.items():
         known = _known(name)
-        if known not in _MEANING or value in (None, ""):
+        if known not in SETTINGS or not SETTINGS[known].editable or value in (None, ""):
             continue
-        try:
-            parsed = Settings({known: value})[known]
-        except HeadraceError:  # what ksqlDB took and we cannot: its default, and ours, holds
-            continue
-        if _MEANING[known] is not None or parsed != SETTINGS[known].default:
-            yield known, _text(value)
+        with suppress(HeadraceError):  # what ksqlDB took and we cannot: our default holds
+            if known in _DEFAULTS or Settings({known: value})[known] != SETTINGS[known].default:
+                yield known, _text(value)
 
 
 def _known(name: str) -> str:

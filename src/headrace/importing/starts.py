@@ -38,21 +38,16 @@ class Beginning:
 def rebuilt_topics(node: n.Node) -> dict[str, bool]:
     """The topics that a query reads, and whether its state is built from them."""
     topics: dict[str, bool] = {}
-    for topic, rebuilt in _reads(node, rebuilt=False):
-        topics[topic] = topics.get(topic, False) or rebuilt
+    for read, rebuilt in _reads(node, rebuilt=False):
+        topics[read.topic] = topics.get(read.topic, False) or rebuilt
     return topics
 
 
-def _reads(node: n.Node, *, rebuilt: bool) -> Iterator[tuple[str, bool]]:
-    match node:
-        case n.ReadSource(topic=topic):
-            yield topic, rebuilt
-        case n.StreamTableJoin(left=left, right=right):
-            yield from _reads(left, rebuilt=rebuilt)
-            yield from _reads(right, rebuilt=True)
-        case _:
-            for below in n.inputs(node):
-                yield from _reads(below, rebuilt=rebuilt or node.keeps_state)
+def _reads(node: n.Node, *, rebuilt: bool) -> Iterator[tuple[n.ReadSource, bool]]:
+    if isinstance(node, n.ReadSource):
+        yield node, rebuilt
+    for below, makes_state in zip(n.inputs(node), node.state_from(), strict=True):
+        yield from _reads(below, rebuilt=rebuilt or makes_state)
 
 
 @dataclass(frozen=True)
@@ -126,8 +121,9 @@ def _written_again(node: n.Write) -> str:
             f"While its state is built, the changes of its rows are written to topic "
             f"'{node.topic}' again; it ends with the same rows."
         )
-    joined = any(isinstance(step, n.StreamStreamJoin) for step in n.steps(node))
-    if joined:
+    if any(
+        rebuilt and read.kind is SourceKind.STREAM for read, rebuilt in _reads(node, rebuilt=False)
+    ):
         return (
             f"What ksqlDB has written to topic '{node.topic}' is written once more while the state "
             "is built: whoever reads it sees it twice."

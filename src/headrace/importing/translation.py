@@ -8,6 +8,7 @@ from dataclasses import replace
 from headrace.formats import format_named
 from headrace.model.schema import Namespace
 from headrace.model.sources import Source
+from headrace.plan.clauses.sink import default_topic
 from headrace.sql import ast
 
 # What ksqlDB writes into every statement that it records; it says nothing that is not known.
@@ -85,8 +86,7 @@ def with_topics(statement: ast.Statement, topic_of: Callable[[str], str]) -> ast
 
 def sink_topic(statement: ast.CreateAsSelect, settings: Mapping[str, str]) -> str:
     named = property_of(statement, TOPIC)
-    prefix = settings.get("ksql.output.topic.name.prefix", "")
-    return str(named) if named is not None else prefix + statement.name
+    return str(named) if named is not None else default_topic(statement.name, settings)
 
 
 def comparable(statement: ast.Statement) -> ast.Statement:
