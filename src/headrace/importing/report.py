@@ -7,6 +7,7 @@ from textwrap import indent
 
 from headrace.importing.assessment import Assessment, Item, Verdict
 from headrace.importing.recorded import Recorded
+from headrace.sql.tokens import tokenize
 
 _SECTIONS = {
     Verdict.THERE: "Is there already",
@@ -14,7 +15,8 @@ _SECTIONS = {
     Verdict.DIFFERS: "Moves, with differences",
     Verdict.CANNOT: "Cannot move",
 }
-_WORDS = 60
+_WORDS = 8
+_DETAILS = frozenset({"(", "WITH"})
 
 
 def report(assessment: Assessment, *, texts: bool = False) -> Iterator[str]:
@@ -55,8 +57,13 @@ def _item(item: Item, *, texts: bool) -> Iterator[str]:
 
 
 def _shortened(recorded: Recorded) -> str:
-    text = " ".join(recorded.text.split())
-    return text if len(text) <= _WORDS else text[: _WORDS - 1] + "…"
+    """How a statement begins: its columns and properties, which may be secret, are not shown."""
+    words: list[str] = []
+    for token in tokenize(recorded.text).tokens:
+        if token.kind in _DETAILS or len(words) > _WORDS:
+            return " ".join([*words, "…"])
+        words += [token.text] if token.kind not in ("eof", ";") else []
+    return " ".join(words)
 
 
 def _summary(assessment: Assessment) -> str:
