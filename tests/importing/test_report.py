@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.importing.assessment import assess
 from headrace.importing.recorded import History, Recorded
 from headrace.importing.report import report
+from headrace.model.errors import StatementError
+from headrace.model.settings import check_editable
 
 STATEMENTS = (
     "CREATE STREAM s (k INT KEY, a INT) WITH (kafka_topic='s', value_format='JSON');",
@@ -22,8 +26,10 @@ def told(**session: object) -> str:
 
 
 def test_all_of_it() -> None:
+    with pytest.raises(StatementError) as unknown:
+        check_editable("ksql.no.such")
     assert (
-        told(ksql__no__such=1)
+        told(ksql__no__such=1).replace(str(unknown.value), "no such setting")
         == """\
 Moves as it is (1)
   stream S   [a.sql:1]
@@ -46,7 +52,7 @@ and stay there
   a.sql:5: SELECT * FROM s EMIT CHANGES: it only asks
 
 Settings left out (1)
-  ksql.no.such: Not recognizable as ksql, streams, consumer, or producer property: 'ksql.no.such'
+  ksql.no.such: no such setting
 
 To be written in Python (1)
   JAVA_ONLY
