@@ -131,6 +131,13 @@ def test_in_pieces(headrace, service):
     assert [catalog.source(f"OF_{s}").value.wrap for s in ("VALUE", "ALUES")] == [True, True]
 
 
+def test_what_was_imported_with_its_types_can_be_read(headrace, service):
+    assert headrace("import", SCRIPT, "--start", "earliest")[0] == 0
+    text = "CREATE STREAM cities AS SELECT id, p->city AS city FROM orders EMIT CHANGES;"
+    code, out, err = headrace("import", text, "--start", "earliest")
+    assert code == 0 and "Sending 1 statements" in out, out + err
+
+
 def test_nothing_is_sent_if_something_cannot_move(headrace, service):
     text = SCRIPT + "CREATE STREAM g AS SELECT GEO(n) FROM orders;"
     code, _, err = headrace("import", text, "--start", "earliest")

@@ -157,6 +157,7 @@ class _Assessor:
         self._rehearsal = Rehearsal(Facts(surroundings.admin, surroundings.registry))
         self._failed: dict[str, str] = {}
         self._inserts = list(surroundings.existing.inserts)
+        self._made = {step.gives for step in net.steps}
         self._chains = _chains(net)
         self._outputs = _outputs(net)
         self._moved = {t: t + wishes.suffix for t in self._outputs} if wishes.suffix else {}
@@ -189,19 +190,18 @@ class _Assessor:
         return Item(step.recorded.place, _title(step), Verdict.CANNOT, (reason,))
 
     def _known_at_the_server(self) -> frozenset[str]:
-        """Puts the server's other sources into the catalog: the import may read them. How their
-        single values lie is not known."""
+        """Puts the server's other types and sources into the catalog: the import may use them.
+        How their single values lie is not known."""
         others = [
-            Step(Recorded(format_statement(statement), name), statement)
-            for name, statement in self._around.existing.sources.items()
-            if statement is not None and name not in self._chains
+            Step(Recorded(format_statement(statement), ""), statement)
+            for statement in self._around.existing.statements()
         ]
         planned = set()
-        for step in ordered(others):
+        for step in ordered(s for s in others if s.gives is not None and s.gives not in self._made):
             with suppress(HeadraceError):  # whoever reads it is told that it is not there
                 settings = moved_settings(step.recorded).values
                 self._rehearsal.accept(self._rehearsal.plan(step.statement, settings))
-                planned.add(f"source {step.name}")
+                planned.add(str(step.gives))
         return frozenset(planned)
 
     # ------------------------------------------------------------------------- one statement

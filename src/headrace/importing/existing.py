@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.client import Client
 from headrace.importing.translation import comparable
+from headrace.importing.type_statements import type_statement
 from headrace.model.errors import ParseError
 from headrace.sql import ast
 from headrace.sql.parser import parse_statement
@@ -24,6 +25,11 @@ class Existing:
     inserts: Sequence[ast.Statement | None] = ()
     types: Mapping[str, Json] = field(default_factory=dict)
     settings: Mapping[str, str | None] = field(default_factory=dict)
+
+    def statements(self) -> Iterator[ast.Statement]:
+        """Those that make its types and sources, as far as they can be read."""
+        yield from (parse_statement(type_statement(*told)) for told in self.types.items())
+        yield from (s for s in self.sources.values() if s is not None)
 
 
 def existing_at(client: Client) -> Existing:

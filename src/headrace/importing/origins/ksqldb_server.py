@@ -14,6 +14,7 @@ from headrace.importing.recorded import (
     Unreadable,
     consumer_group,
 )
+from headrace.importing.type_statements import type_statement
 from headrace.model.errors import HeadraceError, ParseError
 from headrace.model.types import quote
 from headrace.sql import ast
@@ -69,8 +70,7 @@ class _Server:
         return self._client.execute(statement)[0][answer]
 
     def _type(self, name: str, schema: Json) -> Recorded:
-        text = f"CREATE TYPE {quote(name)} AS {_type_text(schema)};"
-        return Recorded(text, f"type {name}", self._settings)
+        return Recorded(type_statement(name, schema), f"type {name}", self._settings)
 
     def _source(self, source: Json, query: Json | None) -> Recorded | Unreadable:
         place = f"{source['type'].lower()} {source['name']}"
@@ -123,23 +123,3 @@ def _creates(query: Json) -> bool:
 def _number(recorded: Recorded) -> int:
     _, _, number = (recorded.query_id or "").rpartition("_")
     return int(number) if number.isdecimal() else -1
-
-
-def _type_text(schema: Json) -> str:
-    """A type as SQL, from how the REST API tells it."""
-    match schema["type"]:
-        case "STRUCT":
-            fields = ", ".join(_field(field) for field in schema["fields"])
-            return f"STRUCT<{fields}>"
-        case "ARRAY":
-            return f"ARRAY<{_type_text(schema['memberSchema'])}>"
-        case "MAP":
-            return f"MAP<STRING, {_type_text(schema['memberSchema'])}>"
-        case "DECIMAL":
-            parameters = schema["parameters"]
-            return f"DECIMAL({parameters['precision']}, {parameters['scale']})"
-    return str(schema["type"])
-
-
-def _field(field: Json) -> str:
-    return f"{quote(field['name'])} {_type_text(field['schema'])}"
