@@ -95,7 +95,7 @@ part/faults:
 
 # These have no Spark at all.
 part/sparkless:
-	@$(HEAVY) run $(addprefix tests/,cli datagen plan kafka registry)
+	@$(HEAVY) run $(addprefix tests/,cli datagen plan kafka registry importing)
 
 part/%:
 	@$(HEAVY) run $*

@@ -6,6 +6,7 @@ import time
 import uuid
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from headrace.kafka.admin import Topic, TopicAdmin, TopicSpec
 from headrace.kafka.client import KafkaConnection, TopicExistsError, UnknownTopicError
@@ -51,6 +52,39 @@ def test_a_topic_of_the_same_name_is_a_new_one(admin: TopicAdmin, writer: Record
         assert admin.end_offsets(name) == {0: 1}
         admin.delete(name)
     assert len(known) == 20
+
+
+@pytest.mark.heavy
+def test_offsets_by_time_and_by_consumer_group(
+    admin: TopicAdmin, writer: RecordWriter, kafka: KafkaConnection
+) -> None:
+    name, group = f"times-{uuid.uuid4()}", f"readers-{uuid.uuid4()}"
+    admin.create(TopicSpec(name, partitions=3))
+    for partition, times in enumerate([(1000, 2000, 3000), (5000,), ()]):
+        writer.write_all(
+            NewRecord(name, value=b"x", timestamp=t, partition=partition) for t in times
+        )
+    assert admin.offsets_at(name, 1) == {0: 0, 1: 0, 2: 0}
+    assert admin.offsets_at(name, 2000) == {0: 1, 1: 0, 2: 0}
+    assert admin.offsets_at(name, 2001) == {0: 2, 1: 0, 2: 0}
+    assert admin.offsets_at(name, 9000) == {0: 3, 1: 1, 2: 0}
+
+    assert admin.group_positions(group) == {}
+    consumer = kafka.consumer(group_id=group)
+    consumer.commit(
+        offsets=[TopicPartition(name, 0, 2), TopicPartition(name, 1, 1)], asynchronous=False
+    )
+    consumer.close()
+    assert admin.group_positions(group) == {name: {0: 2, 1: 1}}
+
+    assert admin.members(group) == 0
+    member = kafka.consumer(group_id=group)
+    member.subscribe([name])
+    deadline = time.monotonic() + 30
+    while not admin.members(group):
+        assert time.monotonic() < deadline
+        member.poll(0.1)
+    member.close()
 
 
 def test_a_deleted_topic_is_waited_for_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

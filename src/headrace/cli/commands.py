@@ -84,6 +84,24 @@ COMMANDS: tuple[Command, ...] = (
         "headrace migrations new-project shop http://localhost:8088",
     ),
     Command(
+        "import",
+        "Take over what a ksqlDB has: types, sources, queries, settings and offsets.",
+        "headrace.cli.import_command",
+        "headrace import --command-topic --kafka broker:9092 --dry-run",
+    ),
+    Command(
+        "check",
+        "Say how the statements of ksqlDB's scripts fare here; needs no server.",
+        "headrace.cli.check",
+        "headrace check pipeline.sql",
+    ),
+    Command(
+        "compare",
+        "Say whether two topics hold the same.",
+        "headrace.cli.compare",
+        "headrace compare ORDERS ORDERS_HR --kafka broker:9092 --wait 60",
+    ),
+    Command(
         "demo",
         "Start a server, run a small pipeline and show what it does; checks the result.",
         "headrace.cli.demo",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.commands import OK
 from headrace.cli.properties import read_properties
 from headrace.model.errors import HeadraceError
-from headrace.model.settings import REGISTRY_SETTINGS, Settings
+from headrace.model.settings import Settings
 
 if TYPE_CHECKING:
     from headrace.datagen.sending import Target
@@ -91,12 +91,11 @@ def _reread(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def _generate(args: argparse.Namespace) -> int:
+    from headrace.cli.connections import registry_client
     from headrace.datagen.rows import RowGenerator, check_fields, columns_of, read_schema
     from headrace.datagen.sending import RowEncoder, Sender, paced
     from headrace.kafka.admin import TopicAdmin, TopicSpec
     from headrace.kafka.client import KafkaConnection
-    from headrace.kafka.http_access import HttpAccess
-    from headrace.registry.client import HttpRegistry
 
     path, target = _wanted(args)
     record = read_schema(path)
@@ -108,11 +107,10 @@ def _generate(args: argparse.Namespace) -> int:
     ]
     given = {} if args.properties_file is None else read_properties(args.properties_file)
     settings = Settings(given)
-    connection = KafkaConnection({"bootstrap.servers": args.bootstrap_server, **settings.client()})
-    of_registry = settings.service(REGISTRY_SETTINGS)
-    url = of_registry.get("url", args.schema_registry_url)
-    access = HttpAccess.of(url, of_registry, REGISTRY_SETTINGS)
-    encoder = RowEncoder(target, columns, lambda: HttpRegistry(url, access))
+    address = settings.text("bootstrap.servers") or args.bootstrap_server
+    connection = KafkaConnection({**settings.client(), "bootstrap.servers": address})
+    url = settings.text("ksql.schema.registry.url") or args.schema_registry_url
+    encoder = RowEncoder(target, columns, lambda: registry_client(url, settings))
     TopicAdmin(connection).ensure(TopicSpec(target.topic))
     sender = Sender(connection, print if args.print_rows == "true" else None)
     count = None if args.iterations is None else args.iterations * args.threads

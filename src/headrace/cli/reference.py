@@ -22,6 +22,7 @@ from headrace.plan.sources.properties import (
     COMMON,
     DECLARED,
     INSERTED,
+    STARTING,
     WithProperty,
 )
 
@@ -188,7 +189,9 @@ def properties() -> str:
     lines = ["# WITH properties", "", "From their declarations (`make docs`)."]
     lines += _table("Of CREATE STREAM and CREATE TABLE, also with AS SELECT", COMMON)
     lines += _table("Only of sources that are declared over a topic", declared)
-    lines += _table("Of INSERT INTO … SELECT", INSERTED)
+    lines += _table("Of CREATE … AS SELECT and INSERT INTO … SELECT", STARTING)
+    inserted = {name: p for name, p in INSERTED.items() if name not in STARTING}
+    lines += _table("Of INSERT INTO … SELECT", inserted)
     return "\n".join(lines)
 
 

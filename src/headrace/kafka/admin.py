@@ -39,7 +39,7 @@ T = TypeVar("T")
 # By topic and partition, the offset of the next record.
 Positions = Mapping[str, Mapping[int, int]]
 
-# What a broker answers while a partition gets its leader.
+# What a broker answers while a partition gets its leader, or a consumer group its coordinator.
 RETRIABLE = frozenset(
     {
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -47,6 +47,9 @@ RETRIABLE = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.NOT_CONTROLLER,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
     }
 )
 
@@ -216,6 +219,12 @@ class TopicAdmin:
         """By partition, the offset that the next record will get."""
         return self._offsets(name, OffsetSpec.latest())  # type: ignore[no-untyped-call]
 
+    def offsets_at(self, name: str, time_ms: int) -> dict[int, int]:
+        """By partition, the offset of the first record from that time on, else of the next."""
+        found = self._offsets(name, OffsetSpec.for_timestamp(time_ms))
+        ends = self.end_offsets(name)
+        return {p: offset if offset >= 0 else ends[p] for p, offset in found.items()}
+
     def id(self, name: str) -> str:
         """What tells a topic from another one that had its name before."""
         return str(self._describe(name).topic_id)
@@ -300,6 +309,10 @@ class TopicAdmin:
                     by_group = readers.setdefault(partition.topic, {})
                     by_group[group] = by_group.get(group, 0) + 1
         return readers
+
+    def members(self, group: str) -> int:
+        """How many consumers a group has now."""
+        return len(self._finish(group, partial(self._describe_group, group)).members)
 
     def _describe_group(self, name: str) -> Future[ConsumerGroupDescription]:
         found: Future[ConsumerGroupDescription] = self._client.describe_consumer_groups([name])[

@@ -70,6 +70,10 @@ class Node:
         """What `/clusterStatus` calls its state."""
         return self.step_name
 
+    def state_from(self) -> Sequence[bool]:
+        """For each input, whether the step's state is made of its rows."""
+        return [self.keeps_state for _ in inputs(self)]
+
     def requires(self, needed: Names) -> Sequence[Names]:
         """The columns that the step reads from each input, if those `needed` are read from it."""
         return [_names(below.schema) for below in inputs(self)]
@@ -452,6 +456,9 @@ class StreamTableJoin(Join):
     """Joins a stream's row with the table's row at that time."""
 
     title = "STREAM_TABLE_JOIN"
+
+    def state_from(self) -> Sequence[bool]:
+        return [False, True]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ push query). Planning asks the catalog for facts and nothing else, and leaves no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from headrace.model.errors import StatementError
 from headrace.model.schema import Schema
@@ -50,12 +50,14 @@ from headrace.plan.language.messages import at
 from headrace.plan.prune import prune
 from headrace.plan.replace import check_source_upgrade
 from headrace.plan.sources.properties import (
-    COMMON,
+    AS_SELECT,
     INSERTED,
+    WithClause,
     check_retention,
     timestamp_column,
     with_clause,
 )
+from headrace.plan.sources.start_from import StartFrom, parse_start_from
 from headrace.sql import ast
 
 Settings = Mapping[str, str]
@@ -66,7 +68,7 @@ class Planned:
     """A query ready to run: `node` is a Write or an Answer.
 
     `sink` is the source that CREATE … AS SELECT makes, None for other queries; `topic` says how
-    its topic is made.
+    its topic is made, `start_from` where it begins to read.
     """
 
     node: nodes.Node
@@ -74,6 +76,7 @@ class Planned:
     sources: tuple[str, ...]
     sink: Source | None = None
     topic: TopicOptions | None = None
+    start_from: StartFrom = field(default_factory=StartFrom)
 
 
 def plan_push(query: ast.Query, view: CatalogView, settings: Settings) -> Planned:
@@ -90,7 +93,7 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
     if statement.query.limit is not None:
         kind = statement.source_kind.value
         raise StatementError(f"CREATE {kind} AS SELECT statements don't support LIMIT clause.")
-    clause = with_clause(statement.properties, COMMON)
+    clause = with_clause(statement.properties, AS_SELECT)
     analysis = analyze(statement.query, view, persistent=True, pull=False)
     check_key_format(analysis, clause)
     check_sources(analysis, statement.query.group_by is not None)
@@ -110,12 +113,13 @@ def plan_create_as(statement: ast.CreateAsSelect, view: CatalogView, settings: S
         check_source_upgrade(replaced, sink)
     partitions = view.partitions(analysis.left.source.topic)
     topic = topic_options(clause, partitions)
-    return _planned(_write(result, sink), analysis, sink, topic)
+    planned = _planned(_write(result, sink), analysis, sink, topic)
+    return _starting(planned, clause)
 
 
 def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: Settings) -> Planned:
     """INSERT INTO … SELECT: rows for a stream that exists, in its formats."""
-    with_clause(statement.properties, INSERTED)
+    clause = with_clause(statement.properties, INSERTED)
     sink = view.source(statement.target)
     if sink is None:
         raise StatementError(
@@ -141,7 +145,17 @@ def plan_insert_select(statement: ast.InsertInto, view: CatalogView, settings: S
             f"Incompatible data sink and query result. Data sink ({sink.name}) type is "
             f"K{sink.kind.value} but select query result is K{result.kind.value}."
         )
-    return _planned(_write(_as_declared(result, written), sink), analysis)
+    return _starting(_planned(_write(_as_declared(result, written), sink), analysis), clause)
+
+
+def _starting(planned: Planned, clause: WithClause) -> Planned:
+    """The query with where it begins, if its WITH clause says so."""
+    text = clause.text("START_FROM")
+    if text is None:
+        return planned
+    start_from = parse_start_from(text)
+    start_from.check(list(dict.fromkeys(s.topic for s in nodes.sources(planned.node))))
+    return replace(planned, start_from=start_from)
 
 
 # ------------------------------------------------------------------------------------ the plan

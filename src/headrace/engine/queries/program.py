@@ -43,17 +43,6 @@ Read = Callable[[n.ReadSource, bool], DataFrame]
 PUSHED_RECORDS = 50_000
 
 
-def starting_offsets(env: Environment, node: n.Node, settings: Settings) -> Starts:
-    """The offsets where a new query begins, fixed now so that no later record is missed.
-
-    Tables are read from their beginning whatever `auto.offset.reset` says only if it is earliest;
-    ksqlDB treats both alike.
-    """
-    earliest = settings.text("auto.offset.reset") == "earliest"
-    offsets = env.admin.begin_offsets if earliest else env.admin.end_offsets
-    return {s.topic: offsets(s.topic) for s in n.sources(node)}
-
-
 def exactly_once(settings: Settings) -> bool:
     return settings.text("processing.guarantee") != "at_least_once"
 

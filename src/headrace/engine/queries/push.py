@@ -22,10 +22,11 @@ from headrace.engine.environment import Environment
 from headrace.engine.failure_reasons import reason_of
 from headrace.engine.queries import row_buffer
 from headrace.engine.queries.continuation import places_of, token
-from headrace.engine.queries.program import answer_program, starting_offsets
+from headrace.engine.queries.program import Starts, answer_program
 from headrace.engine.queries.retries import Retries
 from headrace.engine.queries.row_buffer import RowBuffer
 from headrace.engine.queries.start_slots import StartSlots
+from headrace.engine.queries.starting_offsets import starting_offsets
 from headrace.model.errors import HeadraceError, StatementError, UnavailableError
 from headrace.model.requests import LIMIT_REACHED, QueryKind, ResultRow
 from headrace.model.schema import Schema
@@ -387,7 +388,7 @@ class PushQueries:
         node = planned.node
         assert isinstance(node, n.Answer)
         id_ = f"SCALABLE_PUSH_QUERY_{uuid.uuid4()}" if scalable else _transient_id()
-        starts = starting_offsets(env, node, settings)
+        starts: Starts = starting_offsets(env, node, settings)
         tokens = scalable and settings.flag("ksql.query.push.v2.continuation.tokens.enabled")
         if scalable and continuation:
             starts = {**starts, **_continued(env, node, continuation)}

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from headrace.catalog.command_log import Command, OutcomeUnknownError
 from headrace.engine.cluster.applied_commands import AppliedCommands
 from headrace.engine.cluster.standby import Standby
-from headrace.engine.queries.program import Starts, starting_offsets
+from headrace.engine.queries.program import Starts
+from headrace.engine.queries.starting_offsets import starting_offsets
 from headrace.engine.statements.capacity import check_capacity
 from headrace.engine.statements.changes import Change, Intent, Nothing, plan_change
 from headrace.engine.statements.metastore import TERMINATE, Metastore, status_of
@@ -92,8 +93,8 @@ class ChangeWriter:
             if change.creates is not None:
                 provisioned.provision(change.creates, change.topic)
             if change.starts is not None:
-                node = change.starts.planned.node
-                starts = starting_offsets(metastore.env, node, Settings(change.starts.settings))
+                planned, given = change.starts.planned, Settings(change.starts.settings)
+                starts = starting_offsets(metastore.env, planned.node, given, planned.start_from)
             command = commands.log.append(self._command(change, starts))
             if command.sequence == commands.position:
                 commands.mark_valid(command.sequence)

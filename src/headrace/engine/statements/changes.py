@@ -25,7 +25,7 @@ from headrace.plan.nodes import Node
 from headrace.plan.query import Planned, plan_create_as, plan_insert_select
 from headrace.plan.replace import check_query_upgrade, check_source_upgrade, mixed_forms
 from headrace.plan.sources.ddl import plan_alter_source, plan_create_source
-from headrace.plan.sources.properties import COMMON, DECLARED, with_clause
+from headrace.plan.sources.properties import AS_SELECT, DECLARED, with_clause
 from headrace.plan.sources.wrapping import without_effect
 from headrace.sql import ast
 from headrace.sql.printer import format_statement
@@ -245,7 +245,7 @@ def _create_as(statement: ast.CreateAsSelect, catalog: Catalog, intent: Intent) 
         starts=NewQuery(query_id, intent.text, planned, intent.settings),
         stops=stops,
         settings=intent.settings,
-        warnings=without_effect(with_clause(statement.properties, COMMON), sink),
+        warnings=without_effect(with_clause(statement.properties, AS_SELECT), sink),
     )
 
 

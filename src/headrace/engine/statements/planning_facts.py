@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 from headrace.engine.environment import Environment
 from headrace.engine.queries.program import exactly_once
+from headrace.engine.queries.starting_offsets import offsets_of
 from headrace.engine.statements.changes import Change, NewQuery
 from headrace.engine.statements.resolve import Resolved, check_named_schemas, resolve_schema
 from headrace.model.settings import Settings
 from headrace.model.sources import Source
+from headrace.plan import nodes as n
 from headrace.plan.determinism import check_repeatable
+from headrace.plan.sources.start_from import Edge
 from headrace.sql import ast
 
 
@@ -36,6 +39,11 @@ class LiveFacts:
 
     def check_query(self, query: NewQuery) -> None:
         check_promises(query)
+        admin, said = self._env.admin, query.planned.start_from
+        for topic in {source.topic for source in n.sources(query.planned.node)}:
+            place = said.of(topic)
+            if place is not None and admin.exists(topic):  # the request may be about to make it
+                offsets_of(admin, topic, place, Edge.EARLIEST)
 
     def partitions(self, topic: str) -> int | None:
         admin = self._env.admin

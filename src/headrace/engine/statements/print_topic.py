@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -194,7 +195,7 @@ def _rowtime(timestamp: int) -> str:
 
 def _guesses(registry: RegistryClient | None) -> list[Guess]:
     """Records that name their schema are told from others at once."""
-    registered = [] if registry is None else _Registered(registry).guesses()
+    registered = [] if registry is None else RegisteredRecords(registry).guesses()
     shows = (show for format_ in FORMATS.values() for show in format_.shows().items())
     return [*registered, *(Guess(*show) for show in shows)]
 
@@ -237,7 +238,7 @@ def _escaped(data: bytes) -> str:
     return "".join(chr(b) if 32 <= b < 127 and b != 92 else f"\\x{b:02X}" for b in data)
 
 
-class _Registered:
+class RegisteredRecords:
     """Records that name their schema."""
 
     def __init__(self, registry: RegistryClient) -> None:
@@ -246,6 +247,19 @@ class _Registered:
 
     def guesses(self) -> list[Guess]:
         return [Guess(f.name, self._show(f)) for f in REGISTRY_FORMATS]
+
+    def text(self, data: bytes) -> str | None:
+        """What the data says; None if it names no schema, or is not of the one that it names."""
+        for guess in self._formats:
+            try:
+                return guess.show(data)
+            except _NOT_SO:
+                continue
+        return None
+
+    @cached_property
+    def _formats(self) -> list[Guess]:
+        return self.guesses()
 
     def _show(self, format_: RegistryFormat) -> Show:
         shows: dict[int, Show] = {}

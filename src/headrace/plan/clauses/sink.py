@@ -58,13 +58,18 @@ def sink_source(
         name=name,
         kind=node.kind,
         schema=node.schema,
-        topic=clause.text("KAFKA_TOPIC") or settings.get(_TOPIC_PREFIX, "") + name,
+        topic=clause.text("KAFKA_TOPIC") or default_topic(name, settings),
         key=key,
         value=value,
         timestamp=timestamp_column(clause, node.schema),
         window=window,
         is_sink=True,
     )
+
+
+def default_topic(name: str, settings: Mapping[str, str]) -> str:
+    """The topic of a sink whose statement names none."""
+    return settings.get(_TOPIC_PREFIX, "") + name
 
 
 def check_key_format(analysis: Analysis, clause: WithClause) -> None:

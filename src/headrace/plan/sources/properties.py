@@ -12,6 +12,7 @@ from headrace.model.schema import Schema
 from headrace.model.sources import SourceKind, TimestampColumn, WindowedKey, WindowType
 from headrace.model.types import BIGINT, STRING, TIMESTAMP, quote
 from headrace.plan.sources.durations import parse_duration
+from headrace.plan.sources.start_from import parse_start_from
 from headrace.plan.sources.time_patterns import check_pattern
 from headrace.sql import ast
 from headrace.sql.parser import parse_column
@@ -117,9 +118,23 @@ DECLARED: Mapping[str, WithProperty] = {
     ),
     "SOURCED_BY_CONNECTOR": WithProperty("string", "The same."),
 }
+# Those of statements that start a query.
+STARTING: Mapping[str, WithProperty] = {
+    "START_FROM": WithProperty(
+        "string",
+        "Where the query begins to read, instead of where `auto.offset.reset` says: `earliest`, "
+        "`latest`, a time as in `2026-11-17T08:00:00Z`, or offsets by partition as in "
+        '`{"0": 10, "1": 0}`. Topic by topic: `{"orders": {"0": 10}, "users": "earliest"}`. '
+        "Partitions and topics that it does not name begin as `auto.offset.reset` says. It is "
+        "resolved when the statement is made; a restart goes on where the query was.",
+    ),
+}
+# Those of CREATE … AS SELECT.
+AS_SELECT: Mapping[str, WithProperty] = {**COMMON, **STARTING}
 # Those of INSERT INTO … SELECT.
 INSERTED: Mapping[str, WithProperty] = {
-    "QUERY_ID": WithProperty("string", "What the query is called.")
+    "QUERY_ID": WithProperty("string", "What the query is called."),
+    **STARTING,
 }
 
 
@@ -308,6 +323,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "VALUE_DELIMITER": _parses(parse_delimiter),
     "WINDOW_TYPE": _one_of("SESSION", "HOPPING", "TUMBLING"),
     "WINDOW_SIZE": _parses(parse_duration),
+    "START_FROM": _parses(parse_start_from),
 }
 
 # ----------------------------------------------------------------------------------- together

@@ -1,0 +1,1 @@
+"""Moving in from ksqlDB: reads what a ksqlDB has, assesses it, and sends it to a server."""

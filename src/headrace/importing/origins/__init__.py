@@ -1,0 +1,1 @@
+"""Where statements come from: a ksqlDB server, its command topic, files."""
