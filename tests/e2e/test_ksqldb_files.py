@@ -46,7 +46,7 @@ def test_a_file_that_ksqldb_ships_starts_a_server(file, tmp_path, broker):
     try:
         scene = server.scene()
         scene.sql(
-            f"CREATE STREAM S (K INT KEY, V INT) "
+            f"CREATE STREAM S (K INT KEY, V BIGINT) "
             f"WITH (KAFKA_TOPIC='{own}s', PARTITIONS=1, VALUE_FORMAT='JSON');"
             f"CREATE STREAM SUMS WITH (KAFKA_TOPIC='{own}sums') AS "
             f"SELECT K, formula(V) AS F FROM S WHERE formula(V) > 40;"

@@ -79,8 +79,8 @@ _SETTINGS = (
     ),
     Setting(
         "ksql.connect.basic.auth.credentials.source",
-        _one_of("none", "file"),
-        "none",
+        str.upper,
+        None,
         "FILE: the login for Kafka Connect is in ksql.connect.basic.auth.credentials.file.",
     ),
     Setting(
