@@ -33,6 +33,7 @@ READ_BY_PREFIX = {
 # Those that two modules read, as they hold for two things.
 READ_TWICE = {
     "listeners",  # of the server and of the embedded broker
+    "ksql.schema.registry.url",  # by servers, and by commands that read or write records
     "ksql.advertised.listener",
     "processing.guarantee",
     "ksql.persistence.wrap.single.values",  # a command keeps them as they were

@@ -53,13 +53,18 @@ class Connections:
             {k: v for k, v in given.items() if declared(canonical(k)) or passes_through(k)}
         )
         address = getattr(args, "kafka", None) or settings.text("bootstrap.servers")
-        url = args.schema_registry or settings.text("ksql.schema.registry.url")
+        url = registry_url(settings, args.schema_registry)
         return Connections(
             KafkaConnection({**settings.client(), "bootstrap.servers": address})
             if address
             else None,
             registry_client(url, settings) if url else None,
         )
+
+
+def registry_url(settings: Settings, given: str | None) -> str | None:
+    """What an option says, else what the settings do."""
+    return given or settings.text("ksql.schema.registry.url")
 
 
 def registry_client(url: str, settings: Settings) -> RegistryClient:

@@ -15,6 +15,7 @@ from headrace.model.settings import Settings
 if TYPE_CHECKING:
     from headrace.datagen.sending import Target
 
+_REGISTRY = "http://localhost:8081"
 _DELIMITERS = ("TAB", "SPACE")
 # Where ksql-datagen's name of an option is another one.
 _NAMES = {
@@ -62,7 +63,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--msg-rate", type=_rate, metavar="RATE", help="at most so many a second")
     add("--seed", help="makes the same values each time, but for times")
     add("--bootstrap-server", default="localhost:9092", metavar="HOST:PORT")
-    add("--schema-registry-url", default="http://localhost:8081")
+    add("--schema-registry-url", metavar="URL", help=f"{_REGISTRY} if nobody says otherwise")
     add("--properties-file", type=Path, metavar="FILE", help="of the client")
     add("--threads", type=_count, default=1, help="so many series of records")
     add("--print-rows", choices=("true", "false"), default="true")
@@ -91,7 +92,7 @@ def _reread(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def _generate(args: argparse.Namespace) -> int:
-    from headrace.cli.connections import registry_client
+    from headrace.cli.connections import registry_client, registry_url
     from headrace.datagen.rows import RowGenerator, check_fields, columns_of, read_schema
     from headrace.datagen.sending import RowEncoder, Sender, paced
     from headrace.kafka.admin import TopicAdmin, TopicSpec
@@ -109,7 +110,7 @@ def _generate(args: argparse.Namespace) -> int:
     settings = Settings(given)
     address = settings.text("bootstrap.servers") or args.bootstrap_server
     connection = KafkaConnection({**settings.client(), "bootstrap.servers": address})
-    url = settings.text("ksql.schema.registry.url") or args.schema_registry_url
+    url = registry_url(settings, args.schema_registry_url) or _REGISTRY
     encoder = RowEncoder(target, columns, lambda: registry_client(url, settings))
     TopicAdmin(connection).ensure(TopicSpec(target.topic))
     sender = Sender(connection, print if args.print_rows == "true" else None)

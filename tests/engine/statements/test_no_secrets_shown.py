@@ -48,7 +48,7 @@ def test_the_command_log():
 
 @pytest.mark.parametrize("name", ["ksql.schema.registry.ssl.key.password", "ksql.connect.x"])
 def test_what_services_are_reached_with_is_the_servers(name):
-    with pytest.raises(StatementError, match="Not recognizable"):
+    with pytest.raises(StatementError, match="It is the server's"):
         Session().takes(parse_statement(f"SET '{name}'='hunter2';"))
 
 
