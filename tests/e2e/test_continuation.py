@@ -46,7 +46,7 @@ def test_a_push_query_goes_on_after_its_last_token(scene):
     write(5, 6)  # nobody listens
     scene.drained(query, "continued")
     with scene.client.stream(select, properties=latest, continuation=token) as rows:
-        again = {row["V"] for row, _ in zip(rows, range(3), strict=False)}
+        again = {row["V"] for _, row in zip(range(3), rows, strict=False)}
     assert again == {4, 5, 6}  # at least once: the token was of the rows before 4
 
     with pytest.raises(RequestFailed, match="Couldn't decode push offset range token"):
