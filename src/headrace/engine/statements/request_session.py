@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from headrace.model.errors import HeadraceError, StatementError
 from headrace.model.settings import (
-    SETTINGS,
     Settings,
     canonical,
     check_editable,
     check_limits,
     check_override,
+    declared,
     passes_through,
 )
 from headrace.sql import ast
@@ -85,5 +85,5 @@ class Session:
 
 
 def _check_known(name: str) -> None:
-    if canonical(name) not in SETTINGS and not passes_through(name):
+    if declared(canonical(name)) is None and not passes_through(name):
         raise StatementError(f"Unknown property: {name}")
