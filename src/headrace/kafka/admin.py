@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -234,18 +234,38 @@ class TopicAdmin:
         listing = self._finish("*", lambda: self._client.list_consumer_groups())
         return sorted(group.group_id for group in listing.valid)
 
-    def group_positions(self, group: str) -> dict[str, dict[int, int]]:
-        """By topic and partition, the offsets that a consumer group has committed."""
-        request = [ConsumerGroupTopicPartitions(group)]
-        found = self._finish(
-            group,
-            lambda: self._client.list_consumer_group_offsets(request, require_stable=True)[group],
-        )
+    def group_positions(
+        self, group: str, topics: Iterable[str] | None = None
+    ) -> dict[str, dict[int, int]]:
+        """By topic and partition, the offsets that a consumer group has committed in these topics,
+        or in any.
+
+        A consumer that does not join the group asks for them: librdkafka's admin client (2.16)
+        ends the process when the group's coordinator is moving or yet to be chosen.
+        """
+        known = self.topics(include_internal=True)
+        places = [
+            TopicPartition(name, partition)
+            for name in (known if topics is None else topics)
+            if name in known
+            for partition in range(known[name].partitions)
+        ]
         positions: dict[str, dict[int, int]] = {}
-        for place in found.topic_partitions or ():
+        for place in self._retried(group, lambda: self._committed(group, places)):
             if place.offset >= 0:
                 positions.setdefault(place.topic, {})[place.partition] = place.offset
         return positions
+
+    def _committed(self, group: str, places: list[TopicPartition]) -> list[TopicPartition]:
+        consumer = self._connection.consumer(group_id=group, isolation_level="read_committed")
+        try:
+            found = consumer.committed(places, self._connection.timeout) if places else []
+        finally:
+            consumer.close()
+        for place in found:
+            if place.error is not None:
+                raise KafkaException(place.error)
+        return found
 
     def commit(self, groups: Mapping[str, Positions], timeout: float) -> dict[str, HeadraceError]:
         """Commits offsets for groups that have no members; the groups that could not, and why."""

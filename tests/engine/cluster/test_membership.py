@@ -36,7 +36,7 @@ class Topics:
     def end_offsets(self, name):
         return self.ends[name]
 
-    def group_positions(self, group):
+    def group_positions(self, group, topics=None):
         return self.committed.get(group, {})
 
 
@@ -53,7 +53,10 @@ class Silent:
 def membership(url=None, members=(), holder=None, admin=None, queries=(), active=False, **settings):
     named = {k.replace("__", "."): v for k, v in settings.items()}
     env = SimpleNamespace(
-        settings=Settings(named), admin=admin or Topics({}), query_group=lambda id_: f"g_{id_}"
+        settings=Settings(named),
+        admin=admin or Topics({}),
+        query_group=lambda id_: f"g_{id_}",
+        in_kafka=lambda topic: topic,
     )
     return Membership(
         lambda: env,

@@ -36,7 +36,7 @@ class Topics:
         self._check(name)
         return {0: 10, 1: 8}
 
-    def group_positions(self, group):
+    def group_positions(self, group, topics=None):
         self._check("")
         return self.committed
 

@@ -12,6 +12,7 @@ from headrace.engine.environment import Environment
 from headrace.engine.queries.persistent import PersistentQuery
 from headrace.kafka.admin import Positions
 from headrace.model.errors import HeadraceError, UnavailableError
+from headrace.plan import nodes as n
 from headrace.spark.runtime.progress import reached_by
 
 
@@ -50,7 +51,8 @@ class QueryLags:
         if self._here and query.positions:
             return {**query.positions, **_just_reached(query)}
         try:
-            return self._env.admin.group_positions(self._env.query_group(query.id))
+            group = self._env.query_group(query.id)
+            return self._env.admin.group_positions(group, _topics(self._env, query))
         except UnavailableError:
             raise
         except HeadraceError:  # it may not be shown to us
@@ -69,6 +71,13 @@ class QueryLags:
             for partition, begin in begins.items()
             if partition in ends
         }
+
+
+def _topics(env: Environment, query: PersistentQuery) -> list[str] | None:
+    """The topics that it reads, as far as that is known."""
+    if query.planned is None:
+        return None
+    return [env.in_kafka(source.topic) for source in n.sources(query.planned.node)]
 
 
 def _just_reached(query: PersistentQuery) -> Positions:
