@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 
-from headrace.kafka.settings import WITHOUT_EFFECT
 from headrace.model.errors import HeadraceError
 from headrace.model.kafka_client_names import CLIENT_NAMES, bare_name, client_name
 from headrace.model.setting import Fate
@@ -94,6 +93,8 @@ def _finding(name: str, value: str, given: Mapping[str, str]) -> Finding:
 
 
 def _undeclared(name: str, value: str) -> Finding:
+    from headrace.kafka.settings import WITHOUT_EFFECT  # the server's, which a client may lack
+
     if name.startswith("spark."):
         return Finding(name, value, Outcome.PASSED_ON, "Spark gets it.")
     bare = client_name(name)
