@@ -38,14 +38,15 @@ docs: .venv/.ready
 	  $(BIN)/headrace reference $$page > docs/$$page.md; \
 	done
 
-# Format, lint, types, layers, unused code, and the tests that need no JVM, in two processes: about a minute.
+# Format, lint, types, layers, unused code, and the tests that need no JVM, in three processes: some of them
+# wait more than they work. Over a minute.
 check: .venv/.ready
 	@$(BIN)/ruff format --check --quiet --no-cache src tests
 	@$(BIN)/ruff check --quiet --no-cache src tests
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/vulture
-	@$(BIN)/pytest -q -m "not heavy" -n 2 --dist worksteal
+	@$(BIN)/pytest -q -m "not heavy" -n 3 --dist worksteal
 
 # Servers killed at random. `make test` kills a few; `make test-kills` many, for many minutes (the
 # variables KILLS and RECORDS of the environment say how many, and among how many records).
