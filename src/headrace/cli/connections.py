@@ -10,9 +10,7 @@ from pathlib import Path
 from headrace.cli.properties import read_properties
 from headrace.client import Client
 from headrace.kafka.client import KafkaConnection
-from headrace.kafka.http_access import HttpAccess
 from headrace.model.settings import (
-    REGISTRY_SETTINGS,
     Settings,
     canonical,
     declared,
@@ -58,18 +56,13 @@ class Connections:
             KafkaConnection({**settings.client(), "bootstrap.servers": address})
             if address
             else None,
-            registry_client(url, settings) if url else None,
+            HttpRegistry.of(url, settings) if url else None,
         )
 
 
 def registry_url(settings: Settings, given: str | None) -> str | None:
     """What an option says, else what the settings do."""
     return given or settings.text("ksql.schema.registry.url")
-
-
-def registry_client(url: str, settings: Settings) -> RegistryClient:
-    own = settings.service(REGISTRY_SETTINGS)
-    return HttpRegistry(url, HttpAccess.of(url, own, REGISTRY_SETTINGS))
 
 
 def client_of(url: str, user: str | None, *, password_variable: str, timeout: float) -> Client:

@@ -92,11 +92,12 @@ def _reread(args: argparse.Namespace) -> argparse.Namespace:
 
 
 def _generate(args: argparse.Namespace) -> int:
-    from headrace.cli.connections import registry_client, registry_url
+    from headrace.cli.connections import registry_url
     from headrace.datagen.rows import RowGenerator, check_fields, columns_of, read_schema
     from headrace.datagen.sending import RowEncoder, Sender, paced
     from headrace.kafka.admin import TopicAdmin, TopicSpec
     from headrace.kafka.client import KafkaConnection
+    from headrace.registry.client import HttpRegistry
 
     path, target = _wanted(args)
     record = read_schema(path)
@@ -111,7 +112,7 @@ def _generate(args: argparse.Namespace) -> int:
     address = settings.text("bootstrap.servers") or args.bootstrap_server
     connection = KafkaConnection({**settings.client(), "bootstrap.servers": address})
     url = registry_url(settings, args.schema_registry_url) or _REGISTRY
-    encoder = RowEncoder(target, columns, lambda: registry_client(url, settings))
+    encoder = RowEncoder(target, columns, lambda: HttpRegistry.of(url, settings))
     TopicAdmin(connection).ensure(TopicSpec(target.topic))
     sender = Sender(connection, print if args.print_rows == "true" else None)
     count = None if args.iterations is None else args.iterations * args.threads

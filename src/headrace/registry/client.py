@@ -13,6 +13,7 @@ import httpx
 from headrace.kafka.http_access import HttpAccess
 from headrace.model.errors import UnavailableError
 from headrace.model.secrets import without_login
+from headrace.model.settings import REGISTRY_SETTINGS, Settings
 from headrace.registry.api import CONTENT_TYPE, RegistryApi
 from headrace.registry.core import SchemaRegistry
 from headrace.registry.schema import (
@@ -159,6 +160,12 @@ class HttpRegistry(_Calls):
         self._client = httpx.Client(
             headers=headers, timeout=timeout, verify=self._access.verify, auth=self._access.auth
         )
+
+    @staticmethod
+    def of(url: str, settings: Settings) -> HttpRegistry:
+        """Reached as the settings of a server say."""
+        own = settings.service(REGISTRY_SETTINGS)
+        return HttpRegistry(url, HttpAccess.of(url, own, REGISTRY_SETTINGS))
 
     def close(self) -> None:
         self._client.close()

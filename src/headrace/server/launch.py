@@ -21,13 +21,12 @@ from headrace.functions.registry import REGISTRY
 from headrace.kafka.admin import TopicAdmin
 from headrace.kafka.broker import EmbeddedBroker
 from headrace.kafka.client import KafkaConnection
-from headrace.kafka.http_access import HttpAccess
 from headrace.kafka.jars import ensure_jars
 from headrace.kafka.ports import LOOPBACK, free_port, is_free, require_free
 from headrace.model.errors import HeadraceError
 from headrace.model.home import data_home
 from headrace.model.secrets import without_login
-from headrace.model.settings import REGISTRY_SETTINGS, Settings
+from headrace.model.settings import Settings
 from headrace.registry.client import HttpRegistry
 from headrace.registry.server import EmbeddedRegistry
 from headrace.server import headless
@@ -151,7 +150,7 @@ class RunningServer:
             registry_url = registry.url
         if registry_url is not None:
             self.addresses["registry"] = registry_url
-        registry_client = _registry_client(registry_url, settings)
+        registry_client = None if registry_url is None else HttpRegistry.of(registry_url, settings)
         ConnectWorker.named(settings)  # what cannot be is refused now, not by a statement
         if settings.flag("ksql.udfs.enabled"):
             extensions = Path(settings.text("ksql.extension.dir") or "ext")
@@ -284,11 +283,3 @@ def _check_atomic(state_dir: str, settings: Settings) -> None:
             "with spark-hadoop-cloud among spark.jars, it is "
             "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager)."
         )
-
-
-def _registry_client(url: str | None, settings: Settings) -> HttpRegistry | None:
-    if url is None:
-        return None
-    return HttpRegistry(
-        url, HttpAccess.of(url, settings.service(REGISTRY_SETTINGS), REGISTRY_SETTINGS)
-    )
