@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from headrace.importing.recorded import Recorded
 from headrace.model.errors import HeadraceError
+from headrace.model.kafka_client_names import STREAMS
 from headrace.model.settings import SETTINGS, Settings, canonical, check_editable
 from headrace.plan.sources.wrapping import WRAP_SETTINGS
 
@@ -15,7 +16,6 @@ RESET = "ksql.streams.auto.offset.reset"
 WRAP_VALUES = WRAP_SETTINGS["value"]
 # What ksqlDB does where nothing is set: it wraps single values, and never single keys.
 _DEFAULTS = {RESET: "latest", WRAP_VALUES: "true", WRAP_SETTINGS["key"]: "false"}
-_STREAMS = "ksql.streams."
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _server(given: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 def _known(name: str) -> str:
     """The name that we know the setting by, if we do."""
     own = canonical(name)
-    return own if own in SETTINGS else canonical(name.removeprefix(_STREAMS))
+    return own if own in SETTINGS else canonical(name.removeprefix(STREAMS))
 
 
 def _text(value: object) -> str:
